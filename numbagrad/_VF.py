@@ -6,8 +6,8 @@ signature.
 
 from __future__ import annotations
 
-from .ops.creation import empty
-from .ops.sorting import unique
+from .ops.creation.filled import empty
+from .ops.reductions.sorting import unique
 from .tensor import Tensor
 
 

@@ -65,55 +65,55 @@ from .layout import (
     preserve_format,
     strided,
 )
-from .ops.added_products import *
-from .ops.complex_numbers import *
-from .ops.contraction import *
-from .ops.conversion import *
-from .ops.counting import *
-from .ops.creation import *
-from .ops.distance import *
-from .ops.expand import *
-from .ops.extremum import *
-from .ops.foreach import *
-from .ops.from_data import *
-from .ops.functions import *
-from .ops.selection import *
-from .ops import python_operators as _python_operators
-from .ops.gather import *
-from .ops.index_write import *
-from .ops.incomplete_gamma import *
-from .ops.indexing import *
-from .ops.inplace import *
-from .ops.join import *
-from .ops.legacy import *
-from .ops.decompositions import *
-from .ops.linear_algebra import *
-from .ops.lobpcg import *
-from .ops.mask_read import *
-from .ops.mask_write import *
-from .ops.matmul import *
-from .ops.parts import *
-from .ops.lazy_conj import *
-from .ops.query import *
-from .ops.random import *
-from .ops.rearrange import *
-from .ops.reduction import *
-from .ops.scan import *
-from .ops.scatter import *
-from .ops.sequences import *
-from .ops.softmax import *
-from .ops.sorting import *
-from .ops.splitting import *
-from .ops.statistics import *
-from .ops.storage import *
-from .ops.strided import *
-from .ops.subclass import *
-from .ops.view import *
-from .ops.view_copies import *
-from .ops.view_functions import *
-from .ops.method_functions import *
-from .ops.sequences import range_ as range
-from .ops import autograd_interface as _autograd_interface
+from .ops.products.added_products import *
+from .ops.complex.complex_numbers import *
+from .ops.products.contraction import *
+from .ops.conversion.dtypes import *
+from .ops.reductions.counting import *
+from .ops.creation.filled import *
+from .ops.products.distance import *
+from .ops.views.expand import *
+from .ops.reductions.extremum import *
+from .ops.writing.foreach import *
+from .ops.creation.from_data import *
+from .ops.pointwise.functions import *
+from .ops.pointwise.selection import *
+from .ops.pointwise import python_operators as _python_operators
+from .ops.indexing.gather import *
+from .ops.indexing.index_write import *
+from .ops.pointwise.incomplete_gamma import *
+from .ops.indexing.items import *
+from .ops.writing.inplace import *
+from .ops.views.join import *
+from .ops.methods.legacy import *
+from .ops.linear_algebra.decompositions import *
+from .ops.linear_algebra.systems import *
+from .ops.linear_algebra.lobpcg import *
+from .ops.indexing.mask_read import *
+from .ops.indexing.mask_write import *
+from .ops.products.matmul import *
+from .ops.views.parts import *
+from .ops.complex.lazy_conj import *
+from .ops.conversion.query import *
+from .ops.creation.random import *
+from .ops.views.rearrange import *
+from .ops.reductions.reduction import *
+from .ops.reductions.scan import *
+from .ops.indexing.scatter import *
+from .ops.creation.sequences import *
+from .ops.reductions.softmax import *
+from .ops.reductions.sorting import *
+from .ops.views.splitting import *
+from .ops.reductions.statistics import *
+from .ops.conversion.storage import *
+from .ops.views.strided import *
+from .ops.methods.subclass import *
+from .ops.views.view import *
+from .ops.views.view_copies import *
+from .ops.views.view_functions import *
+from .ops.methods.method_functions import *
+from .ops.creation.sequences import range_ as range
+from .ops.operators import autograd_interface as _autograd_interface
 from . import func, linalg, nn, optim, utils
 from .func.vmap import vmap
 from .nn.functional import (
@@ -139,11 +139,11 @@ from .nn.functional import (
 )
 from .nn.functional.activation import hardshrink, threshold
 from .compiling import compile, explain
-from .ops.argument_check import check_namespace
-from .ops.argument_check import public_function as _public_function
-from .ops.on_demand import homes as _homes
+from .ops.arguments.check import check_namespace
+from .ops.arguments.check import public_function as _public_function
+from .ops.methods.on_demand import homes as _homes
 from .lazy import lazy_names as _lazy_names
-from .ops.user_kernel import kernel
+from .ops.operators.user_kernel import kernel
 from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size

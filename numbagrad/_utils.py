@@ -53,7 +53,7 @@ class ExceptionWrapper:
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
     """The elements of tensors, one behind the other."""
-    from .ops.join import cat
+    from .ops.views.join import cat
 
     return cat([each.contiguous().view(-1) for each in tensors])
 

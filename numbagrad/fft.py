@@ -1,4 +1,4 @@
-"""``torch.fft``: Fourier transforms under torch's names; the operators are in ``ops/fourier.py``.
+"""``torch.fft``: Fourier transforms under torch's names; the operators: ``ops/spectra/fourier.py``.
 
 ``norm`` says what is divided: "backward" (the default) the inverse transform by the number of
 elements, "forward" the other one, "ortho" both by its root. Transforms keep the precision of their
@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from .half_precision import converted as _converted
-from .ops.argument_check import check_namespace as _check_namespace
-from .ops.argument_kinds import Real as _Real
-from .ops.arguments import kind_of_new as _kind_of_new
-from .ops.arguments import leaf as _leaf
-from .ops.fourier import places as _places
-from .ops.fourier import sizes_and_dims as _sizes_and_dims
-from .ops.fourier import to_complex as _to_complex
-from .ops.fourier import to_half as _to_half
-from .ops.fourier import to_real as _to_real
-from .ops.output import write_result as _write_result
+from .ops.arguments.check import check_namespace as _check_namespace
+from .ops.arguments.kinds import Real as _Real
+from .ops.arguments.output import write_result as _write_result
+from .ops.arguments.requirements import kind_of_new as _kind_of_new
+from .ops.arguments.requirements import leaf as _leaf
+from .ops.spectra.fourier import places as _places
+from .ops.spectra.fourier import sizes_and_dims as _sizes_and_dims
+from .ops.spectra.fourier import to_complex as _to_complex
+from .ops.spectra.fourier import to_half as _to_half
+from .ops.spectra.fourier import to_real as _to_real
 from .tensor import Tensor
 
 __all__ = [

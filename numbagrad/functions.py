@@ -7,7 +7,7 @@ shows what stands behind that name as a user's own ``Function`` would:
 - ``forward(*arguments)`` computes alone;
 - ``backward(node, *gradients)`` is the gradient rule, for the node that ``apply`` left;
 - ``operators()`` are the operators that the public function is written with: their formulas,
-  gradient rules and rules under transformations (``ops/base.py``);
+  gradient rules and rules under transformations (``ops/operators/base.py``);
 - ``kernels(*arguments)`` is the pair of the signature: the kernels of the forward and the backward
   with their sources and files, and what passes between them.
 
@@ -25,9 +25,9 @@ from .autograd.function import Function
 from .autograd.grad_mode import no_grad
 from .autograd.node import Node
 from .executor.explain import Explanation
-from .ops.base import Operator
-from .ops.definition import POINTWISE
-from .ops.operator import pointwise
+from .ops.operators.base import Operator
+from .ops.operators.definition import POINTWISE
+from .ops.operators.pointwise_operator import pointwise
 from .tensor import Tensor
 
 __all__ = ["OperatorFunction"]
@@ -96,15 +96,17 @@ class OperatorFunction(Function):
         return explain(cls.operator())(*[_with_gradient(x) for x in arguments], **wanted)
 
 
+#: Where functions around one operator are written.
+_HELPERS = "numbagrad.ops.operators.pointwise_operator"
+
+
 def _operators_of(function: Any) -> list[Operator]:
     """The operators that a function names, or else those of its helpers."""
     found = _operators_among(_named_by(function))
     if not found:
-        home = inspect.unwrap(function).__module__
-        helpers = [
-            x for x in _named_by(function)
-            if inspect.isfunction(x) and x.__module__ in (home, "numbagrad.ops.operator")
-        ]  # fmt: skip
+        homes = (inspect.unwrap(function).__module__, _HELPERS)
+        named = [x for x in _named_by(function) if inspect.isfunction(x)]
+        helpers = [x for x in named if x.__module__ in homes]
         found = _operators_among([x for helper in helpers for x in _named_by(helper)])
     return found
 

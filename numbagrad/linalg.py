@@ -1,7 +1,8 @@
 """``torch.linalg``: linear algebra under torch's names.
 
-A namespace only; the operators are in ``ops/linear_algebra.py``, ``ops/contraction.py`` and
-``ops/statistics.py``, and those that few programs call in files that are imported on demand.
+A namespace only; the operators are in ``ops/linear_algebra/systems.py``,
+``ops/products/contraction.py`` and ``ops/reductions/statistics.py``, and those that few programs
+call in files that are imported on demand.
 """
 
 from __future__ import annotations
@@ -10,29 +11,29 @@ from typing import Any
 
 from .dispatch.policies import autocasts as _autocasts
 from .lazy import lazy_names as _lazy_names
-from .ops.argument_check import check_namespace as _check_namespace
-from .ops.argument_check import public_function as _public_function
-from .ops.contraction import multi_dot
-from .ops.decompositions import cholesky, eigh, eigvalsh, svd, svdvals
-from .ops.lapack import LinAlgError
-from .ops.linear_algebra import cross as _cross
-from .ops.linear_algebra import inv, matrix_power, slogdet, solve, solve_triangular
-from .ops.linear_algebra import linalg_det as det
-from .ops.matmul import matmul
-from .ops.matrix_norms import matrix_norm, norm
-from .ops.parts import diagonal as _diagonal
-from .ops.qr import qr
-from .ops.statistics import vector_norm
+from .ops.arguments.check import check_namespace as _check_namespace
+from .ops.arguments.check import public_function as _public_function
+from .ops.linear_algebra.decompositions import cholesky, eigh, eigvalsh, svd, svdvals
+from .ops.linear_algebra.lapack import LinAlgError
+from .ops.linear_algebra.matrix_norms import matrix_norm, norm
+from .ops.linear_algebra.qr import qr
+from .ops.linear_algebra.systems import cross as _cross
+from .ops.linear_algebra.systems import inv, matrix_power, slogdet, solve, solve_triangular
+from .ops.linear_algebra.systems import linalg_det as det
+from .ops.products.contraction import multi_dot
+from .ops.products.matmul import matmul
+from .ops.reductions.statistics import vector_norm
+from .ops.views.parts import diagonal as _diagonal
 from .tensor import Tensor
 
 #: Functions that few programs call, by the file that has them.
 _ON_DEMAND = {
-    "numbagrad.ops.least_squares": ("cond", "lstsq", "matrix_rank", "pinv"),
-    "numbagrad.ops.lu": ("lu_factor", "lu_factor_ex"),
-    "numbagrad.ops.matrix_functions": (
+    "numbagrad.ops.linear_algebra.least_squares": ("cond", "lstsq", "matrix_rank", "pinv"),
+    "numbagrad.ops.linear_algebra.lu": ("lu_factor", "lu_factor_ex"),
+    "numbagrad.ops.linear_algebra.matrix_functions": (
         "eig", "eigvals", "householder_product", "matrix_exp", "tensorinv", "tensorsolve",
     ),
-    "numbagrad.ops.older_linear_algebra": ("cholesky_ex", "inv_ex", "solve_ex"),
+    "numbagrad.ops.linear_algebra.older_functions": ("cholesky_ex", "inv_ex", "solve_ex"),
 }  # fmt: skip
 
 __all__ = [
@@ -69,9 +70,9 @@ __getattr__, __dir__ = _lazy_names(
     {
         **{name: home for home, names in _ON_DEMAND.items() for name in names},
         # The top namespace has other functions of these names.
-        "lu": "numbagrad.ops.lu:linalg_lu",
-        "lu_solve": "numbagrad.ops.lu:linalg_lu_solve",
-        "vander": "numbagrad.ops.matrix_functions:linalg_vander",
+        "lu": "numbagrad.ops.linear_algebra.lu:linalg_lu",
+        "lu_solve": "numbagrad.ops.linear_algebra.lu:linalg_lu_solve",
+        "vander": "numbagrad.ops.linear_algebra.matrix_functions:linalg_vander",
     },
     lambda value, name: _public_function(value, __name__, __package__, name),
 )

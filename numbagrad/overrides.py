@@ -14,7 +14,7 @@ from typing import Any
 
 from .dispatch import layers
 from .executor import capture
-from .ops.subclass import as_subclass
+from .ops.methods.subclass import as_subclass
 from .tensor import Tensor
 from .torch_function import (
     DisableTorchFunctionSubclass,

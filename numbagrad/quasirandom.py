@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from .dtype import get_default_dtype
-from .ops.from_data import from_numpy
-from .ops.random import randint
+from .ops.creation.from_data import from_numpy
+from .ops.creation.random import randint
 from .random import Generator
 from .sobol_numbers import INITIAL
 from .tensor import Tensor

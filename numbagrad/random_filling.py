@@ -1,9 +1,9 @@
 """NumPy arrays filled with the numbers of a distribution, as torch would fill them.
 
-``ops/random.py`` builds ``rand``, ``Tensor.uniform_`` and their like on these. From the same seed
-every function gives torch's numbers, and leaves the generator in torch's state. A generator of None
-is the default one. Elements are drawn in the order in which they lie in memory, whatever the
-strides.
+``ops/creation/random.py`` builds ``rand``, ``Tensor.uniform_`` and their like on these. From the
+same seed every function gives torch's numbers, and leaves the generator in torch's state. A
+generator of None is the default one. Elements are drawn in the order in which they lie in memory,
+whatever the strides.
 """
 
 from __future__ import annotations

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from .ops.argument_check import check_namespace as _check_namespace
-from .ops.functions import digamma, erf, erfc, erfinv, exp2, expm1, log1p, round, sinc, xlogy
-from .ops.functions import lgamma as gammaln
-from .ops.functions import sigmoid as expit
-from .ops.functions import write_out as _write_out
-from .ops.incomplete_gamma import igamma as gammainc
-from .ops.incomplete_gamma import igammac as gammaincc
-from .ops.operator import pointwise as _pointwise
-from .ops.selection import logit
-from .ops.softmax import log_softmax, softmax
-from .ops.special_functions import i0, i0e, i1, i1e, polygamma, zeta
-from .ops.special_functions import mvlgamma as multigammaln
-from .ops.statistics import logsumexp
+from .ops.arguments.check import check_namespace as _check_namespace
+from .ops.operators.pointwise_operator import pointwise as _pointwise
+from .ops.pointwise.functions import (
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    exp2,
+    expm1,
+    log1p,
+    round,
+    sinc,
+    xlogy,
+)
+from .ops.pointwise.functions import lgamma as gammaln
+from .ops.pointwise.functions import sigmoid as expit
+from .ops.pointwise.functions import write_out as _write_out
+from .ops.pointwise.incomplete_gamma import igamma as gammainc
+from .ops.pointwise.incomplete_gamma import igammac as gammaincc
+from .ops.pointwise.selection import logit
+from .ops.pointwise.special_functions import i0, i0e, i1, i1e, polygamma, zeta
+from .ops.pointwise.special_functions import mvlgamma as multigammaln
+from .ops.reductions.softmax import log_softmax, softmax
+from .ops.reductions.statistics import logsumexp
 from .tensor import Tensor
 
 __all__ = [

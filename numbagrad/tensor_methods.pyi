@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numbagrad.dtype import dtype as DType
-from numbagrad.ops.argument_kinds import Ints, Real
+from numbagrad.ops.arguments.kinds import Ints, Real
 from numbagrad.random import Generator
 from numbagrad.tensor import Tensor
 

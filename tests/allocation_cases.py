@@ -19,10 +19,10 @@ from numbagrad import func, random
 from numbagrad.autograd import saved_hooks
 from numbagrad.executor import builtin, copying, indexing, matmul
 from numbagrad.executor.word_kernel import WordKernel
-from numbagrad.ops import matmul as ops_matmul
-from numbagrad.ops import native_launchers
-from numbagrad.ops import view as ops_view
-from numbagrad.ops.operator import pointwise
+from numbagrad.ops.operators import native_launchers
+from numbagrad.ops.operators.pointwise_operator import pointwise
+from numbagrad.ops.products import matmul as ops_matmul
+from numbagrad.ops.views import view as ops_view
 from numbagrad.program.compiled_guards import Guards
 from numbagrad.program.program import Program
 

@@ -20,7 +20,7 @@ import numbagrad as torch
 from numbagrad import func
 from numbagrad.autograd import forward_ad
 from numbagrad.executor import deferred
-from numbagrad.ops import native_launchers
+from numbagrad.ops.operators import native_launchers
 from numbagrad.tensor import TensorState
 from numbagrad.transforms import levels
 

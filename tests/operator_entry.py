@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from numbagrad.ops.definition import PointwiseDefinition
+from numbagrad.ops.operators.definition import PointwiseDefinition
 
 FLOATS = ("float16", "float32", "float64")
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")

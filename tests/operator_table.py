@@ -63,7 +63,7 @@ WITH_NUMBER = {
 
 #: Modules of numbagrad.ops whose functions are no operators, and what they are.
 NO_OPERATORS = {
-    "creation": "makes tensors filled with a number",
+    "filled": "makes tensors filled with a number",
     "from_data": "makes tensors from numbers and arrays",
     "sequences": "makes sequences of numbers",
     "random": "draws random numbers",

@@ -11,8 +11,8 @@ from numpy_formulas import print_numpy
 from operator_entry import FLOATS, Entry, Input
 
 import numbagrad
-from numbagrad.ops.definition import POINTWISE, PointwiseDefinition
-from numbagrad.ops.operator import pointwise
+from numbagrad.ops.operators.definition import POINTWISE, PointwiseDefinition
+from numbagrad.ops.operators.pointwise_operator import pointwise
 
 #: Numbers for the scalars of definitions that have no domain of their own.
 SCALARS = {"exponent": 2.5, "value": 1.5, "alpha": 0.5, "nan": 0.5, "posinf": 2.0, "neginf": -2.0}

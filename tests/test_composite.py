@@ -8,7 +8,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad import executor
-from numbagrad.ops.composite import MANY_FORMS, TRACED_AT_ONCE, composite
+from numbagrad.ops.operators.composite import MANY_FORMS, TRACED_AT_ONCE, composite
 
 F = torch.nn.functional
 

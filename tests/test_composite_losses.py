@@ -5,7 +5,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.executor.mode import NATIVE
-from numbagrad.ops.composite import Composite, CompositeNode
+from numbagrad.ops.operators.composite import Composite, CompositeNode
 
 F = torch.nn.functional
 SHAPE = 6, 5

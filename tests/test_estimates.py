@@ -8,8 +8,8 @@ import pytest
 import numbagrad
 from numbagrad.formula import near_quotient, near_sqrt, print_numba, trace
 from numbagrad.kernels.vector_math import CPU_INSTRUCTED, CPU_LOWERING
-from numbagrad.ops.definition import PointwiseDefinition
-from numbagrad.ops.operator import PointwiseOperator
+from numbagrad.ops.operators.definition import PointwiseDefinition
+from numbagrad.ops.operators.pointwise_operator import PointwiseOperator
 
 ROOT = PointwiseOperator(PointwiseDefinition("near_root_of_test", lambda x: near_sqrt(x)))
 RATIO = PointwiseOperator(

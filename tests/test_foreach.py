@@ -5,7 +5,7 @@ import math
 import pytest
 
 import numbagrad as torch
-from numbagrad.ops import foreach
+from numbagrad.ops.writing import foreach
 
 
 def tensors(**options):

@@ -21,7 +21,7 @@ import numbagrad.ops.pointwise  # noqa: F401  (fills the table)
 from numbagrad.formula import Formula, differentiate, print_numba, trace
 from numbagrad.formula.differentiate import PARTIALS
 from numbagrad.formula.expression import make, postorder
-from numbagrad.ops.definition import POINTWISE
+from numbagrad.ops.operators.definition import POINTWISE
 
 SAMPLES = 24
 COMPUTES = [x for x in POINTWISE.values() if x.dtypes not in ("integral", "integer")]
@@ -534,7 +534,7 @@ class TestDeterminism:
         program = (
             "import numbagrad.ops.pointwise\n"
             "from numpy_formulas import print_numpy\n"
-            "from numbagrad.ops.definition import POINTWISE\n"
+            "from numbagrad.ops.operators.definition import POINTWISE\n"
             "from numbagrad.formula import print_numba\n"
             "for d in POINTWISE.values():\n"
             "    if d.dtypes in ('any', 'number', 'float'):\n"

@@ -8,7 +8,7 @@ import pytest
 import numbagrad as torch
 from numbagrad import functions
 from numbagrad.autograd import Function
-from numbagrad.ops.base import Operator
+from numbagrad.ops.operators.base import Operator
 
 NAMES = sorted({*dir(functions)} - {*vars(functions)})
 

@@ -13,7 +13,7 @@ from elementary_kernels import BOUNDED, compiled
 import numbagrad
 from numbagrad.kernels.pointwise import BLOCK
 from numbagrad.kernels.vector_math import CPU_BOUNDED
-from numbagrad.ops.operator import pointwise
+from numbagrad.ops.operators.pointwise_operator import pointwise
 
 GUARDED = sorted(CPU_BOUNDED)
 

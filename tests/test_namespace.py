@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.ops import on_demand
-from numbagrad.ops.registry import PENDING
+from numbagrad.ops.methods import on_demand
+from numbagrad.ops.methods.registry import PENDING
 
 ROOT = pathlib.Path(__file__).parent.parent
 

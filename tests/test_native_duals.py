@@ -21,7 +21,7 @@ from numbagrad.executor import deferred
 from numbagrad.executor.matmul import matmul, matmul_and_tangent
 from numbagrad.executor.mode import NATIVE
 from numbagrad.func import grad, jvp
-from numbagrad.ops import native_launchers
+from numbagrad.ops.operators import native_launchers
 from numbagrad.transforms.levels import Transformed
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="there are no launchers")

@@ -1,6 +1,7 @@
 """The compiled way from Tensors to Tensors does what the Python code does, and loses no reference.
 
-``ops/native_launchers.py`` installs it; each test of a result runs once with it and once without.
+``ops/operators/native_launchers.py`` installs it; each test of a result runs once with it and once
+without.
 """
 
 import gc
@@ -12,11 +13,11 @@ import pytest
 import numbagrad as torch
 from numbagrad.autograd.saved import SavedInput, SavedOutput
 from numbagrad.executor import deferred
-from numbagrad.ops import native_launchers
-from numbagrad.ops.definition import POINTWISE
-from numbagrad.ops.operator import PointwiseOperator, binary, unary
-from numbagrad.ops.tensor_operator import TensorOperator
-from numbagrad.ops.view_operator import ViewOperator
+from numbagrad.ops.operators import native_launchers
+from numbagrad.ops.operators.definition import POINTWISE
+from numbagrad.ops.operators.pointwise_operator import PointwiseOperator, binary, unary
+from numbagrad.ops.operators.tensor_operator import TensorOperator
+from numbagrad.ops.operators.view_operator import ViewOperator
 
 
 @pytest.fixture(params=["compiled", "python"])

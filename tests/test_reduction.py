@@ -14,7 +14,7 @@ from numpy_reductions import reduced_by_numpy
 
 import numbagrad as ng
 from numbagrad.autograd import gradcheck, gradgradcheck
-from numbagrad.ops import extremum, reduction, statistics
+from numbagrad.ops.reductions import extremum, reduction, statistics
 
 INF, NAN = math.inf, math.nan
 SHAPES = [(), (1,), (0,), (7,), (8, 8), (3, 1, 5), (2, 3, 4), (5, 0), (130, 70), (2, 9000)]

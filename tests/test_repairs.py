@@ -13,8 +13,8 @@ from numbagrad.executor.reduction import Reduction, ReductionProgram
 from numbagrad.executor.rowwise import RowDefinition
 from numbagrad.formula import trace
 from numbagrad.native import layout
-from numbagrad.ops.definition import POINTWISE
-from numbagrad.ops.operator import pointwise
+from numbagrad.ops.operators.definition import POINTWISE
+from numbagrad.ops.operators.pointwise_operator import pointwise
 
 F = ng.nn.functional
 

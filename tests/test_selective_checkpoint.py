@@ -10,7 +10,7 @@ import pytest
 import numbagrad as nb
 from numbagrad import nn
 from numbagrad.ops import aten
-from numbagrad.ops.composite import TRACED_AT_ONCE
+from numbagrad.ops.operators.composite import TRACED_AT_ONCE
 from numbagrad.utils.checkpoint import (
     CheckpointPolicy,
     checkpoint,

@@ -31,8 +31,9 @@ LATE = {
         executor/deferred.py:Deferred.ready executor/plan/result_forms.py:pointwise_outputs
         numba_extension/tensor_type.py:_box_tensor numba_extension/tensor_type.py:_unbox_tensor
         numba_extension/writes.py:_bump_version.<locals>.generate
-        ops/composite.py:Composite._pair_of ops/composite_pair.py:Pair.differentiate
-        ops/composite_pair.py:_Trace.__init__ ops/composite_pair.py:_Trace.walk
+        ops/operators/composite.py:Composite._pair_of
+        ops/operators/composite_pair.py:Pair.differentiate
+        ops/operators/composite_pair.py:_Trace.__init__ ops/operators/composite_pair.py:_Trace.walk
         compiling/verification.py:Previous.agrees
         compiling/verification.py:RandomStates.repeated compiling/verification.py:Rounding._agree
     """,
@@ -42,7 +43,7 @@ LATE = {
         serialization/unpickler.py:ClosedUnpickler.load
     """,
     "computes a series with NumPy, for an operator that few programs call": """
-        ops/incomplete_gamma.py:_both ops/special_functions.py:_zeta_of
+        ops/pointwise/incomplete_gamma.py:_both ops/pointwise/special_functions.py:_zeta_of
     """,
     "looks at a program for its user": """
         autograd/gradcheck.py:gradcheck autograd/gradcheck_jacobians.py:_push_forward

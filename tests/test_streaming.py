@@ -13,7 +13,7 @@ import numbagrad
 from numbagrad.executor import library, memory
 from numbagrad.executor.builtin import runtime
 from numbagrad.kernels.pointwise import BLOCK
-from numbagrad.ops.operator import pointwise
+from numbagrad.ops.operators.pointwise_operator import pointwise
 
 #: Columns: whole blocks, whole lines, neither; and rows so short that they are not streamed.
 COLUMNS = [2 * BLOCK, BLOCK + 16, 1003, 7]

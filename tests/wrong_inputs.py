@@ -20,7 +20,7 @@ from right_calls import MODULES, OPTIMIZERS, RIGHT_CALLS
 
 import numbagrad
 from numbagrad import Tensor
-from numbagrad.ops.definition import POINTWISE
+from numbagrad.ops.operators.definition import POINTWISE
 
 #: Namespaces whose functions are called, by the path that leads there.
 NAMESPACES = ("nn", "nn.functional", "linalg", "fft", "special", "ops", "ops.aten")

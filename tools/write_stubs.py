@@ -3,7 +3,7 @@
 Run ``python tools/write_stubs.py`` after adding a public function or a method; a test compares the
 files with what this module would write. The methods that ``ops`` installs on Tensor go to
 ``tensor_methods.pyi``, a base class of Tensor for type checkers only; the functions derived from
-the pointwise definitions go to ``ops/derived_functions.pyi``.
+the pointwise definitions go to ``ops/pointwise/derived_functions.pyi``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numbagrad
-from numbagrad.ops import functions, on_demand
+from numbagrad.ops.methods import on_demand
+from numbagrad.ops.pointwise import functions
 
 PACKAGE = pathlib.Path(numbagrad.__file__).parent
 
@@ -74,7 +75,7 @@ def _heading(purpose: str) -> list[str]:
         "from typing import Any",
         "",
         "from numbagrad.dtype import dtype as DType",
-        "from numbagrad.ops.argument_kinds import Ints, Real",
+        "from numbagrad.ops.arguments.kinds import Ints, Real",
         "from numbagrad.random import Generator",
         "from numbagrad.tensor import Tensor",
         "",
@@ -99,7 +100,7 @@ def tensor_methods() -> str:
 
 
 def derived_functions() -> str:
-    """The text of ``ops/derived_functions.pyi``."""
+    """The text of ``ops/pointwise/derived_functions.pyi``."""
     lines = _heading("The functions that ``functions.py`` derives from the pointwise definitions.")
     derived = [n for n in functions.__all__ if getattr(functions, n).__module__ == "numbagrad"]
     lines += [_definition(name, getattr(functions, name), False) for name in sorted(derived)]
@@ -108,7 +109,7 @@ def derived_functions() -> str:
 
 STUBS = {
     PACKAGE / "tensor_methods.pyi": tensor_methods,
-    PACKAGE / "ops" / "derived_functions.pyi": derived_functions,
+    PACKAGE / "ops" / "pointwise" / "derived_functions.pyi": derived_functions,
 }
 
 if __name__ == "__main__":

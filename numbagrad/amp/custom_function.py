@@ -8,7 +8,7 @@ from typing import Any
 
 from ..dtype import dtype as DType
 from ..dtype import float64
-from ..ops.conversion import cast
+from ..ops.conversion.dtypes import cast
 from ..tensor import Tensor
 from .autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
 

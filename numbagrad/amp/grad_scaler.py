@@ -14,7 +14,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..dtype import float16, float32
-from ..ops.creation import full
+from ..ops.creation.filled import full
 from ..tensor import Tensor
 
 __all__ = ["GradScaler", "OptState"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation import zeros_like
+from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from .functional_arguments import (
     GRADIENT_WITHOUT_GRAD,

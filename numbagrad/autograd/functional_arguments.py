@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ops.creation import zeros_like
+from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from .engine_interface import grad
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..func import vmap
-from ..ops.creation import zeros_like
-from ..ops.join import stack
+from ..ops.creation.filled import zeros_like
+from ..ops.views.join import stack
 from ..tensor import Tensor
 from . import forward_ad
 from .functional_arguments import (

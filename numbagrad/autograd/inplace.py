@@ -1,8 +1,9 @@
 """Writes in place under autograd: who may be written, and how histories follow the memory.
 
-``ops/view_operator.py`` registers every view here; ``ops/inplace.py`` and assignment by index
-write through ``apply_inplace`` and ``write_inplace``. Of operators this file knows only what their
-definitions offer; the nodes of what was written through views are those of ``regions.py``.
+``ops/operators/view_operator.py`` registers every view here; ``ops/writing/inplace.py`` and
+assignment by index write through ``apply_inplace`` and ``write_inplace``. Of operators this file
+knows only what their definitions offer; the nodes of what was written through views are those of
+``regions.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Regions of a memory, and the nodes of bases and views that share them once they were written.
 
-``inplace.py`` makes these nodes; ``ops/strided.py`` installs the operators that they run. A region
-is the place of a view in the memory of its base.
+``inplace.py`` makes these nodes; ``ops/views/strided.py`` installs the operators that they run. A
+region is the place of a view in the memory of its base.
 """
 
 from __future__ import annotations

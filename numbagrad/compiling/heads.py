@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ..ops.on_demand import METHODS
+from ..ops.methods.on_demand import METHODS
 from ..optim.optimizer import Optimizer
 from ..program.compiled_guards import Words
 from ..program.object_words import PARTS_OF_FUNCTION, has_attributes, words_of_default

@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import printing, switches, warn_once
 from ..executor import capture, pool
-from ..ops import argument_check
+from ..ops.arguments import check as argument_check
 from ..program.callers import is_library, running_code
 from ..program.recorder import Recorder
 from .c_functions import is_known

@@ -19,8 +19,8 @@ from ..executor.explain import Explanation, described_kernels
 from ..executor.explain import explain as explain_kernels
 from ..executor.library import Kernel
 from ..executor.pair import EagerPair, Kept, Pair, described, signature_of
-from ..ops.composite import CompositeNode
-from ..ops.creation import ones_like
+from ..ops.creation.filled import ones_like
+from ..ops.operators.composite import CompositeNode
 from ..tensor import Tensor
 
 __all__ = ["OperatorExplanation", "with_backward"]

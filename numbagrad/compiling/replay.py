@@ -17,7 +17,7 @@ from ..executor.builtin import launcher, make_builtin
 from ..executor.plan.operations import Array
 from ..native.record import row_of, write_list
 from ..native.replay_layout import Argument, Kept, Known, Passed, ReplayTable, Result, Version
-from ..ops.native_launchers import described_runtime
+from ..ops.operators.native_launchers import described_runtime
 from ..program.program import NativeRun, Program
 from ..program.recorded_values import root_of
 from ..tensor import Tensor

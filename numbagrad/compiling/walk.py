@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ops.composite import Composite
+from ..ops.operators.composite import Composite
 from ..optim.optimizer import Optimizer
 from ..optim.parameter_group import ParameterGroup
 from ..program.compiled_guards import Entries

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..dtype import float64
-from ..ops.from_data import as_tensor, tensor
-from ..ops.join import stack
+from ..ops.creation.from_data import as_tensor, tensor
+from ..ops.views.join import stack
 from ..tensor import Tensor
 
 __all__ = ["default_collate", "default_convert"]

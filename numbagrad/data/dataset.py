@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..ops.random import randperm
+from ..ops.creation.random import randperm
 from ..random import Generator, default_generator
 from ..tensor import Tensor, new_tensor
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from ..dtype import float64, int64
-from ..ops.creation import empty
-from ..ops.from_data import as_tensor
-from ..ops.random import multinomial, randint, randperm
+from ..ops.creation.filled import empty
+from ..ops.creation.from_data import as_tensor
+from ..ops.creation.random import multinomial, randint, randperm
 from ..random import Generator
 from ..tensor import Tensor
 

@@ -15,7 +15,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..dtype import dtype as DType
 from ..dtype import float32, float64, promote_types
 from ..executor import capture
-from ..ops.conversion import cast
+from ..ops.conversion.dtypes import cast
 from ..tensor import Tensor
 from .layers import Arguments, Below, Keywords
 from .policies import POLICY, Policy

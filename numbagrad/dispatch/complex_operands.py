@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..ops.base import Operator
+    from ..ops.operators.base import Operator
 
 __all__ = ["call"]
 

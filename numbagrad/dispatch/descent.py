@@ -8,7 +8,7 @@ operator for complex numbers, of the Tensors below a transformation.
 
 A layer is a file of this folder with a function ``call(operator, arguments, arrays)``, where
 ``arrays`` are the arguments with the memory of Tensors in their places. ``Operator.layers``
-(``ops/base.py``) has the bits of those that a kind of operator needs.
+(``ops/operators/base.py``) has the bits of those that a kind of operator needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from . import complex_operands, half_precision, interception, transformations
 from .bits import COMPLEX, HALF, INTERCEPTED, TRANSFORMED
 
 if TYPE_CHECKING:
-    from ..ops.base import Operator
+    from ..ops.operators.base import Operator
 
 __all__ = ["LAYERS", "call"]
 

@@ -12,7 +12,7 @@ from ..executor.conversion import has_half, widened
 from .bits import HALF
 
 if TYPE_CHECKING:
-    from ..ops.base import Operator
+    from ..ops.operators.base import Operator
 
 __all__ = ["call", "computed"]
 

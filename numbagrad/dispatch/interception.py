@@ -18,7 +18,7 @@ from ..executor import capture
 from . import half_precision
 
 if TYPE_CHECKING:
-    from ..ops.base import Operator
+    from ..ops.operators.base import Operator
     from ..program.observer import Observer
 
 __all__ = ["Interceptor", "call", "computed", "finished", "is_open", "suspended"]

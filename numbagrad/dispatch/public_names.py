@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import numbagrad
 
-from ..ops import on_demand
+from ..ops.methods import on_demand
 from ..tensor import Tensor
 from . import layers
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.functions import exp, log, log1p
-from ..ops.random import bernoulli
-from ..ops.sequences import arange
+from ..ops.creation.random import bernoulli
+from ..ops.creation.sequences import arange
+from ..ops.pointwise.functions import exp, log, log1p
 from ..size import Size
 from . import constraints
 from .distribution import ExponentialFamily

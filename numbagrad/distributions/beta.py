@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.functions import lgamma
-from ..ops.join import stack
+from ..ops.pointwise.functions import lgamma
+from ..ops.views.join import stack
 from . import constraints
 from .dirichlet import Dirichlet
 from .distribution import ExponentialFamily

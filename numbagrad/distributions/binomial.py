@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..ops.functions import exp, lgamma, log1p
-from ..ops.sequences import arange
+from ..ops.creation.sequences import arange
+from ..ops.pointwise.functions import exp, lgamma, log1p
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from ..dtype import finfo
-from ..ops.creation import full
-from ..ops.expand import broadcast_tensors
-from ..ops.random import multinomial
-from ..ops.sequences import arange
+from ..ops.creation.filled import full
+from ..ops.creation.random import multinomial
+from ..ops.creation.sequences import arange
+from ..ops.views.expand import broadcast_tensors
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..ops.creation import full
-from ..ops.functions import atan, log, log1p, tan
+from ..ops.creation.filled import full
+from ..ops.pointwise.functions import atan, log, log1p, tan
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

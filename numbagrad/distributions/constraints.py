@@ -261,7 +261,7 @@ class _Square(Constraint):
     event_dim = 2
 
     def check(self, value: Any) -> Any:
-        from ..ops.creation import full
+        from ..ops.creation.filled import full
 
         square = value.shape[-2] == value.shape[-1]
         return full(value.shape[:-2], square)
@@ -386,7 +386,7 @@ class _Cat(_Parts):
         return max(c.event_dim for c in self.cseq)
 
     def check(self, value: Any) -> Any:
-        from ..ops.join import cat as join
+        from ..ops.views.join import cat as join
 
         assert -value.dim() <= self.dim < value.dim()
         checks, start = [], 0
@@ -406,7 +406,7 @@ class _Stack(_Parts):
         return most + 1 if self.dim + most < 0 else most
 
     def check(self, value: Any) -> Any:
-        from ..ops.join import stack as join
+        from ..ops.views.join import stack as join
 
         assert -value.dim() <= self.dim < value.dim()
         parts = value.unbind(self.dim)

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.creation import ones_like, zeros_like
-from ..ops.functions import exp, log, log1p, sqrt
-from ..ops.random import rand
-from ..ops.selection import where
+from ..ops.creation.filled import ones_like, zeros_like
+from ..ops.creation.random import rand
+from ..ops.pointwise.functions import exp, log, log1p, sqrt
+from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
 from .distribution import ExponentialFamily

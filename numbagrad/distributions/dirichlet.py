@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..nn.functional import one_hot
-from ..ops.functions import digamma, lgamma, xlogy
-from ..ops.selection import where
+from ..ops.pointwise.functions import digamma, lgamma, xlogy
+from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
 from .distribution import ExponentialFamily

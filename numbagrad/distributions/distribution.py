@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..ops.functions import exp
+from ..ops.pointwise.functions import exp
 from ..size import Size
 from ..tensor import Tensor
 from . import constraints

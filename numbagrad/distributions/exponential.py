@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..ops.creation import zeros_like
-from ..ops.functions import exp, log, log1p
+from ..ops.creation.filled import zeros_like
+from ..ops.pointwise.functions import exp, log, log1p
 from ..size import Size
 from . import constraints
 from .distribution import ExponentialFamily

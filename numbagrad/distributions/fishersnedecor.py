@@ -7,8 +7,8 @@ from typing import Any
 
 from ..dtype import finfo
 from ..layout import contiguous_format
-from ..ops.functions import lgamma, log, log1p
-from ..ops.selection import where
+from ..ops.pointwise.functions import lgamma, log, log1p
+from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

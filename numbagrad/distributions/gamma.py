@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import finfo
-from ..ops.from_data import as_tensor
-from ..ops.functions import digamma, lgamma, log, xlogy
+from ..ops.creation.from_data import as_tensor
+from ..ops.pointwise.functions import digamma, lgamma, log, xlogy
 from ..size import Size
 from ..special import gammainc as igamma
 from . import constraints

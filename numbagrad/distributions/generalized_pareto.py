@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.creation import ones_like, zeros_like
-from ..ops.functions import exp, expm1, log, log1p
-from ..ops.random import rand
-from ..ops.selection import where
+from ..ops.creation.filled import ones_like, zeros_like
+from ..ops.creation.random import rand
+from ..ops.pointwise.functions import exp, expm1, log, log1p
+from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

@@ -7,9 +7,9 @@ from typing import Any
 from ..autograd.grad_mode import no_grad
 from ..dtype import finfo
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.creation import zeros_like
-from ..ops.functions import log, log1p
-from ..ops.selection import where
+from ..ops.creation.filled import zeros_like
+from ..ops.pointwise.functions import log, log1p
+from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

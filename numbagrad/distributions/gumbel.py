@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ..dtype import finfo
-from ..ops.creation import ones_like
-from ..ops.functions import exp, log
+from ..ops.creation.filled import ones_like
+from ..ops.pointwise.functions import exp, log
 from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.creation import full, zeros_like
-from ..ops.from_data import as_tensor
-from ..ops.selection import where
+from ..ops.creation.filled import full, zeros_like
+from ..ops.creation.from_data import as_tensor
+from ..ops.pointwise.selection import where
 from . import constraints
 from .cauchy import Cauchy
 from .transformed_distribution import TransformedDistribution

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.creation import zeros_like
-from ..ops.selection import where
+from ..ops.creation.filled import zeros_like
+from ..ops.pointwise.selection import where
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.from_data import from_numpy
-from ..ops.functions import digamma, lgamma
+from ..ops.creation.from_data import from_numpy
+from ..ops.pointwise.functions import digamma, lgamma
 
 __all__ = ["beta_derivative", "gamma_derivative"]
 

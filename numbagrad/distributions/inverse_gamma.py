@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.functions import digamma, lgamma, log
-from ..ops.selection import where
+from ..ops.pointwise.functions import digamma, lgamma, log
+from ..ops.pointwise.selection import where
 from . import constraints
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..linalg import solve_triangular
-from ..ops.creation import full
-from ..ops.functions import digamma, exp, lgamma, log, log1p
-from ..ops.selection import where
-from ..ops.special_functions import mvlgamma
+from ..ops.creation.filled import full
+from ..ops.pointwise.functions import digamma, exp, lgamma, log, log1p
+from ..ops.pointwise.selection import where
+from ..ops.pointwise.special_functions import mvlgamma
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
@@ -407,7 +407,7 @@ def _uniform_gumbel(p: Any, q: Any) -> Any:
 
 @register_kl(Normal, Laplace)
 def _normal_laplace(p: Any, q: Any) -> Any:
-    from ..ops.functions import erf
+    from ..ops.pointwise.functions import erf
 
     z = (p.loc - q.loc) / p.scale
     distance = math.sqrt(2 / math.pi) * p.scale * exp(-0.5 * z * z)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.creation import ones_like, zeros_like
-from ..ops.functions import digamma, exp, lgamma, log, log1p
+from ..ops.creation.filled import ones_like, zeros_like
+from ..ops.pointwise.functions import digamma, exp, lgamma, log, log1p
 from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform

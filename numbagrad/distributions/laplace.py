@@ -6,7 +6,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..dtype import finfo
-from ..ops.functions import expm1, log, log1p
+from ..ops.pointwise.functions import expm1, log, log1p
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

@@ -8,12 +8,12 @@ from typing import Any
 from ..autograd.grad_mode import no_grad
 from ..dtype import finfo
 from ..linalg import vector_norm
-from ..ops.creation import ones, zeros
-from ..ops.functions import lgamma
-from ..ops.join import cat
-from ..ops.random import normal
-from ..ops.sequences import arange
-from ..ops.special_functions import mvlgamma
+from ..ops.creation.filled import ones, zeros
+from ..ops.creation.random import normal
+from ..ops.creation.sequences import arange
+from ..ops.pointwise.functions import lgamma
+from ..ops.pointwise.special_functions import mvlgamma
+from ..ops.views.join import cat
 from ..size import Size
 from . import constraints
 from .beta import Beta

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.functions import exp, expm1
+from ..ops.pointwise.functions import exp, expm1
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..linalg import cholesky, solve_triangular
-from ..ops.creation import eye, ones, zeros
-from ..ops.expand import broadcast_shapes
-from ..ops.random import normal
+from ..ops.creation.filled import eye, ones, zeros
+from ..ops.creation.random import normal
+from ..ops.views.expand import broadcast_shapes
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.creation import ones_like
-from ..ops.from_data import as_tensor
-from ..ops.functions import exp, lgamma
+from ..ops.creation.filled import ones_like
+from ..ops.creation.from_data import as_tensor
+from ..ops.pointwise.functions import exp, lgamma
 from ..size import Size
 from . import constraints
 from .binomial import Binomial

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..nn.functional import logsigmoid
-from ..ops.functions import exp, lgamma, sigmoid
+from ..ops.pointwise.functions import exp, lgamma, sigmoid
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

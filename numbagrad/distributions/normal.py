@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..ops.creation import ones, zeros
-from ..ops.functions import erf, erfinv, log
-from ..ops.random import normal
+from ..ops.creation.filled import ones, zeros
+from ..ops.creation.random import normal
+from ..ops.pointwise.functions import erf, erfinv, log
 from ..size import Size
 from . import constraints
 from .distribution import ExponentialFamily

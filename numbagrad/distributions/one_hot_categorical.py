@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..nn.functional import one_hot
-from ..ops.creation import eye
+from ..ops.creation.filled import eye
 from ..size import Size
 from . import constraints
 from .categorical import Categorical

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.functions import log
+from ..ops.pointwise.functions import log
 from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution

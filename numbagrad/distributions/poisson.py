@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..ops.functions import exp, floor, lgamma, log, xlogy
+from ..ops.pointwise.functions import exp, floor, lgamma, log, xlogy
 from ..size import Size
 from . import constraints
 from .distribution import ExponentialFamily

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.functions import exp, log, log1p
-from ..ops.random import rand
+from ..ops.creation.random import rand
+from ..ops.pointwise.functions import exp, log, log1p
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

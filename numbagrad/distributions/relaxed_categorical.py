@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation import full, full_like
-from ..ops.functions import lgamma, log
-from ..ops.random import rand
+from ..ops.creation.filled import full, full_like
+from ..ops.creation.random import rand
+from ..ops.pointwise.functions import lgamma, log
 from ..size import Size
 from . import constraints
 from .categorical import Categorical

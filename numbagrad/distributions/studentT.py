@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..ops.creation import ones, zeros
-from ..ops.functions import digamma, lgamma, log, log1p
-from ..ops.random import normal
-from ..ops.selection import where
+from ..ops.creation.filled import ones, zeros
+from ..ops.creation.random import normal
+from ..ops.pointwise.functions import digamma, lgamma, log, log1p
+from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
 from .chi2 import Chi2

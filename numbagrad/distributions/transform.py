@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from ..ops.creation import zeros_like
+from ..ops.creation.filled import zeros_like
 from . import constraints
 from .independent import sum_last
 

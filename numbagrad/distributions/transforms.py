@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 from ..nn.functional import softplus
-from ..ops.creation import zeros_like
-from ..ops.functions import log1p, sigmoid
+from ..ops.creation.filled import zeros_like
+from ..ops.pointwise.functions import log1p, sigmoid
 from ..tensor import Tensor
 from . import constraints
 from .independent import sum_last
@@ -121,7 +121,7 @@ def _tensors(*values: Any) -> Any:
 
 
 def _broadcast(shape: Any, *values: Any) -> Any:
-    from ..ops.expand import broadcast_shapes
+    from ..ops.views.expand import broadcast_shapes
 
     return broadcast_shapes(shape, *[getattr(value, "shape", ()) for value in values])
 

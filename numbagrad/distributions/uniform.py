@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.functions import log
-from ..ops.random import rand
+from ..ops.creation.random import rand
+from ..ops.pointwise.functions import log
 from ..size import Size
 from . import constraints
 from .distribution import Distribution

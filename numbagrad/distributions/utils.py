@@ -9,9 +9,9 @@ from typing import Any
 from ..autograd.grad_mode import enable_grad
 from ..dtype import finfo, get_default_dtype
 from ..nn.functional.activation import softmax
-from ..ops.expand import broadcast_tensors
-from ..ops.from_data import as_tensor
-from ..ops.functions import log, log1p, sigmoid
+from ..ops.creation.from_data import as_tensor
+from ..ops.pointwise.functions import log, log1p, sigmoid
+from ..ops.views.expand import broadcast_tensors
 from ..tensor import Tensor
 
 __all__ = ["broadcast_all", "clamp_probs", "euler_constant", "lazy_property", "logits_to_probs",

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..dtype import finfo
 from ..nn.functional import pad, softplus
-from ..ops.creation import eye
-from ..ops.functions import sigmoid, tanh
-from ..ops.join import cat, stack
+from ..ops.creation.filled import eye
+from ..ops.pointwise.functions import sigmoid, tanh
+from ..ops.views.join import cat, stack
 from . import constraints
 from .independent import sum_last
 from .transform import Transform

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..dtype import bool_
-from ..ops.creation import empty, zeros
-from ..ops.functions import acos, cos, exp, log
-from ..ops.random import rand
-from ..ops.selection import where
+from ..ops.creation.filled import empty, zeros
+from ..ops.creation.random import rand
+from ..ops.pointwise.functions import acos, cos, exp, log
+from ..ops.pointwise.selection import where
 from ..size import Size
 from ..special import i0e, i1e
 from . import constraints

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation import ones_like
-from ..ops.functions import exp, lgamma, log
+from ..ops.creation.filled import ones_like
+from ..ops.pointwise.functions import exp, lgamma, log
 from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution

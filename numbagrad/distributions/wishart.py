@@ -7,14 +7,14 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..linalg import cholesky, slogdet
-from ..ops.creation import full, ones, zeros
-from ..ops.expand import broadcast_shapes
-from ..ops.functions import digamma
-from ..ops.older_linear_algebra import cholesky_inverse, cholesky_solve
-from ..ops.random import normal
-from ..ops.selection import where
-from ..ops.sequences import arange
-from ..ops.special_functions import mvlgamma
+from ..ops.creation.filled import full, ones, zeros
+from ..ops.creation.random import normal
+from ..ops.creation.sequences import arange
+from ..ops.linear_algebra.older_functions import cholesky_inverse, cholesky_solve
+from ..ops.pointwise.functions import digamma
+from ..ops.pointwise.selection import where
+from ..ops.pointwise.special_functions import mvlgamma
+from ..ops.views.expand import broadcast_shapes
 from ..size import Size
 from . import constraints
 from .chi2 import Chi2

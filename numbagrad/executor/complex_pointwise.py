@@ -1,9 +1,10 @@
 """Pointwise operators on complex ndarrays: kernels over the real views of their parts.
 
-Called by ``ops/complex_operator.py``. The formula of a ``ComplexProgram`` is one of real numbers
-(``formula/complex.py``), and its kernel is made as that of any formula, so nothing is compiled that
-knows complex numbers. Operands are packed here in Python, since launchers take no such arrays: a
-complex one is two operands of the kernel, whose elements lie next to each other in memory.
+Called by ``ops/complex/complex_operator.py``. The formula of a ``ComplexProgram`` is one of real
+numbers (``formula/complex.py``), and its kernel is made as that of any formula, so nothing is
+compiled that knows complex numbers. Operands are packed here in Python, since launchers take no
+such arrays: a complex one is two operands of the kernel, whose elements lie next to each other in
+memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Conversion between dtypes: one compiled loop for each pair of them, over any strides.
 
-Called by ``ops/conversion.py``. The loop is the pointwise kernel of the formula ``x``, computed in
-a dtype that makes the conversion C's: towards zero, and around the range of narrow integers.
+Called by ``ops/conversion/dtypes.py``. The loop is the pointwise kernel of the formula ``x``,
+computed in a dtype that makes the conversion C's: towards zero, and around the range of narrow
+integers.
 """
 
 from __future__ import annotations

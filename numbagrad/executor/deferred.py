@@ -1,7 +1,7 @@
 """When launchers that only save overhead are compiled: once a program has made enough calls.
 
-``executor/copying.py`` and ``ops/native_launchers.py`` each have such a group; until it is ready,
-and without a compiler, Python code does the same.
+``executor/copying.py`` and ``ops/operators/native_launchers.py`` each have such a group; until it
+is ready, and without a compiler, Python code does the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The matrix product of ndarrays: stacks of matrices through the launcher, the rest around it.
 
-Called by ``ops/matmul.py``. Integers and half precision have no kernel of their own: the latter
-computes in float32, integers go to NumPy.
+Called by ``ops/products/matmul.py``. Integers and half precision have no kernel of their own: the
+latter computes in float32, integers go to NumPy.
 """
 
 from __future__ import annotations

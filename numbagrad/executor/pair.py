@@ -1,6 +1,6 @@
 """The pair of a signature: the forward and the backward that are compiled for one form of a call.
 
-Of a composite operator (``ops/composite_pair.py``) and of a compiled function
+Of a composite operator (``ops/operators/composite_pair.py``) and of a compiled function
 (``compiling/recorded.py``) both are programs that are made together, and the object that runs them
 is a ``Pair``. The kernels of an eager operator are found one by one, by launchers and by the nodes
 they leave: ``EagerPair`` holds those of one call. ``explain`` and ``functions.Relu.kernels`` show

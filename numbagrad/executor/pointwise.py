@@ -1,9 +1,9 @@
 """Pointwise operators on ndarrays: one compiled kernel a signature, found by a native launcher.
 
-Called by ``ops/operator.py``. A ``PointwiseProgram`` holds the formula of one operator; its
-``call`` attribute is the compiled launcher, which raises ``LaunchMiss`` with the key of a signature
-it has no kernel for. ``resolve`` then promotes dtypes, prints the formula, compiles, and calls
-again.
+Called by ``ops/operators/pointwise_operator.py``. A ``PointwiseProgram`` holds the formula of one
+operator; its ``call`` attribute is the compiled launcher, which raises ``LaunchMiss`` with the key
+of a signature it has no kernel for. ``resolve`` then promotes dtypes, prints the formula, compiles,
+and calls again.
 """
 
 from __future__ import annotations

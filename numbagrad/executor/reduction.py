@@ -1,8 +1,8 @@
 """Reductions of ndarrays: one compiled kernel a dtype and walk, found by a native launcher.
 
-Called by ``ops/reduction.py``. A ``Reduction`` says what is computed: a formula for every element,
-how two partial results combine, and a formula for the result. A ``ReductionProgram`` is one of them
-for one requested dtype; its ``call`` attribute is the compiled launcher.
+Called by ``ops/reductions/reduction.py``. A ``Reduction`` says what is computed: a formula for
+every element, how two partial results combine, and a formula for the result. A ``ReductionProgram``
+is one of them for one requested dtype; its ``call`` attribute is the compiled launcher.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Definitions over rows, as softmax, and scans on ndarrays: one kernel a dtype and dimension.
 
-Called by ``ops/softmax.py`` and ``ops/scan.py``. A program's ``call`` attribute is the compiled
-launcher; ``run`` compiles what it misses and makes inputs contiguous first.
+Called by ``ops/reductions/softmax.py`` and ``ops/reductions/scan.py``. A program's ``call``
+attribute is the compiled launcher; ``run`` compiles what it misses and makes inputs contiguous
+first.
 """
 
 from __future__ import annotations

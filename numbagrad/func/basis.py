@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ops.creation import ones_like, zeros
-from ..ops.join import stack
+from ..ops.creation.filled import ones_like, zeros
+from ..ops.views.join import stack
 from ..tensor import Tensor
 from .vmap import vmap
 

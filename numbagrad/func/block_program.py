@@ -25,7 +25,7 @@ from ..executor.plan.operations import (
     View,
 )
 from ..executor.pool import get_num_threads
-from ..ops.program_call import ProgramCall
+from ..ops.operators.program_call import ProgramCall
 from ..program import timing
 from ..program.program import Program, as_view
 from ..program.repeated import Repeated

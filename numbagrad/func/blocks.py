@@ -24,7 +24,7 @@ from ..executor.arrays import new_array
 from ..executor.mode import NATIVE
 from ..executor.plan.operations import Memory
 from ..executor.pool import get_num_threads
-from ..ops.join import cat
+from ..ops.views.join import cat
 from ..program.recorder import Recorder
 from ..tensor import Tensor, new_tensor
 from ..transforms import levels

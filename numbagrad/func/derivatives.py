@@ -14,8 +14,8 @@ from ..autograd import engine_interface
 from ..autograd.forward_ad import dual_view, parts
 from ..autograd.grad_mode import follow_in_any_mode
 from ..autograd.grad_mode import state as grad_mode
-from ..ops import native_launchers
-from ..ops.creation import zeros_like
+from ..ops.creation.filled import zeros_like
+from ..ops.operators import native_launchers
 from ..structure import builder, flatten, picker, rebuild
 from ..tensor import Tensor
 from ..transforms.levels import (

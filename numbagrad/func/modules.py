@@ -8,7 +8,7 @@ from typing import Any
 
 from ..nn.module import Module
 from ..nn.normalization import _BatchNorm
-from ..ops.join import stack
+from ..ops.views.join import stack
 from ..tensor import Tensor
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]

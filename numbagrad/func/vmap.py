@@ -136,7 +136,7 @@ def _run_in_chunks(
     randomness: str,
 ) -> Any:
     """The results of ``chunk_size`` samples at a time, put together."""
-    from ..ops.join import cat
+    from ..ops.views.join import cat
 
     start_of_random = random.get_rng_state() if randomness == "same" else None
     chunks = []

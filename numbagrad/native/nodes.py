@@ -1,7 +1,7 @@
 """The nodes that launchers make: of formulas, of views, and of operators that are no formula.
 
 ``new_node`` makes all of them. What they hold beyond that is said by recipes, which
-``numbagrad/ops/native_launchers.py`` writes. A node is complete, or it is NULL (see
+``numbagrad/ops/operators/native_launchers.py`` writes. A node is complete, or it is NULL (see
 ``objects.py``). Imported only to compile.
 """
 

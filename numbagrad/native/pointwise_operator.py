@@ -1,9 +1,10 @@
 """Launchers that take and return Tensors: a pointwise operator with its node, and its gradient.
 
 Small tensors are bound by what surrounds the kernel, so the ordinary case of that is compiled too.
-``numbagrad.ops.native_launchers`` installs them as builtins and says in the runtime block where the
-slots of Tensors and nodes lie. The kernel is run by a launcher of ``launch.py``; what is not the
-ordinary case is left to the Python code of ``numbagrad/ops/operator.py``, which does the same.
+``numbagrad.ops.operators.native_launchers`` installs them as builtins and says in the runtime block
+where the slots of Tensors and nodes lie. The kernel is run by a launcher of ``launch.py``; what is
+not the ordinary case is left to the Python code of
+``numbagrad/ops/operators/pointwise_operator.py``, which does the same.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ names, and count references themselves. Those places hold for the CPython and th
 NumPy that this was written for. ``disagreement`` looks at objects of this process once, when the
 package is imported (25 µs): where one place differs, no launcher is used, and calls are
 planned in Python (``NUMBAGRAD_NATIVE=0`` does the same by hand). Slots of this package's own
-classes need no probe: their places are looked up (``ops/native_launchers.py``).
+classes need no probe: their places are looked up (``ops/operators/native_launchers.py``).
 """
 
 from __future__ import annotations

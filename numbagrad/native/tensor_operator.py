@@ -1,7 +1,7 @@
 """Launchers that take and return Tensors for what is no formula: views, and operators in Python.
 
-``numbagrad.ops.native_launchers`` installs them as builtins. A ``view`` becomes a Tensor that
-shares the version count and the history of another; an ``operator`` calls the forward of a
+``numbagrad.ops.operators.native_launchers`` installs them as builtins. A ``view`` becomes a Tensor
+that shares the version count and the history of another; an ``operator`` calls the forward of a
 ``TensorOperator`` on the memory of its arguments and records the node. What is not the ordinary
 case is left to the Python code of ``numbagrad/ops``, which does the same.
 """

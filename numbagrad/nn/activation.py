@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.arguments import require_tensor
-from ..ops.creation import full
-from ..ops.softmax import log_softmax_of_guess as log_softmax
-from ..ops.softmax import softmax_of_guess as softmax
-from ..ops.softmax import softmin
+from ..ops.arguments.requirements import require_tensor
+from ..ops.creation.filled import full
+from ..ops.reductions.softmax import log_softmax_of_guess as log_softmax
+from ..ops.reductions.softmax import softmax_of_guess as softmax
+from ..ops.reductions.softmax import softmin
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..ops.creation import zeros
-from ..ops.join import cat
-from ..ops.selection import where
+from ..ops.creation.filled import zeros
+from ..ops.pointwise.selection import where
+from ..ops.views.join import cat
 from ..tensor import Tensor
 from .containers import ModuleList, Sequential
 from .functional import log_softmax

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
-from ..ops.query import typename
+from ..ops.conversion.query import typename
 from ..tensor import Tensor
 from .module import Module, indented
 from .parameter import Parameter

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ops.creation import empty
+from ..ops.creation.filled import empty
 from ..tensor import Tensor
 from . import functional as F
 from . import init

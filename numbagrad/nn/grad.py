@@ -7,7 +7,7 @@ from typing import Any
 
 from ..autograd import grad
 from ..autograd.grad_mode import enable_grad
-from ..ops.creation import zeros
+from ..ops.creation.filled import zeros
 from ..tensor import Tensor
 from . import functional as F
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import no_grad
-from ..ops.argument_check import check_namespace
-from ..ops.creation import empty_like, scalar_tensor
-from ..ops.creation import eye as identity_matrix
-from ..ops.random import randperm
-from ..ops.selection import where
+from ..ops.arguments.check import check_namespace
+from ..ops.creation.filled import empty_like, scalar_tensor
+from ..ops.creation.filled import eye as identity_matrix
+from ..ops.creation.random import randperm
+from ..ops.pointwise.selection import where
 from ..random import Generator
 from ..tensor import Tensor, new_tensor
 from ..warn_once import warn_caller

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..dtype import int64
-from ..ops.from_data import tensor
+from ..ops.creation.from_data import tensor
 from ..tensor import Tensor
 from . import convolution, normalization
 from .linear import Linear

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.arguments import require_tensor
-from ..ops.creation import empty
+from ..ops.arguments.requirements import require_tensor
+from ..ops.creation.filled import empty
 from ..tensor import Tensor
 from ..type_names import type_name
 from . import functional as F

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from ..autograd.grad_mode import no_grad
 from ..dispatch import layers
 from ..dtype import dtype as DType
-from ..ops.argument_check import check_constructor
-from ..ops.conversion import arguments_of_to
-from ..ops.creation import empty_like
-from ..ops.query import typename
+from ..ops.arguments.check import check_constructor
+from ..ops.conversion.dtypes import arguments_of_to
+from ..ops.conversion.query import typename
+from ..ops.creation.filled import empty_like
 from ..tensor import Tensor
 from . import module_hooks
 from .module_hooks import ModuleHooks

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.argument_kinds import Real, Sizes
-from ..ops.creation import ones_like
+from ..ops.arguments.kinds import Real, Sizes
+from ..ops.creation.filled import ones_like
 from ..tensor import Tensor, new_tensor
 from ..type_names import type_name
 from . import functional as layers

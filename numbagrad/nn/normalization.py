@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 from ..dtype import int64
-from ..ops.arguments import require_tensor
-from ..ops.creation import ones, zeros
-from ..ops.from_data import tensor
+from ..ops.arguments.requirements import require_tensor
+from ..ops.creation.filled import ones, zeros
+from ..ops.creation.from_data import tensor
 from ..tensor import Tensor
 from . import functional as F
 from . import init

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..ops.arguments import require_tensor
+from ..ops.arguments.requirements import require_tensor
 from ..tensor import Tensor
 from .functional import pad
 from .functional.checks import require_floats

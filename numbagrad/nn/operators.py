@@ -23,12 +23,12 @@ from ..executor.builtin import LaunchMiss
 from ..executor.conversion import convert, widened
 from ..executor.matmul import HalfPrecision
 from ..executor.matmul import matmul as product
-from ..ops import native_launchers
-from ..ops.base import Operator
-from ..ops.expand import sum_to_size
-from ..ops.matmul import mm
-from ..ops.operator import pointwise
-from ..ops.view import TRANSPOSE
+from ..ops.operators import native_launchers
+from ..ops.operators.base import Operator
+from ..ops.operators.pointwise_operator import pointwise
+from ..ops.products.matmul import mm
+from ..ops.views.expand import sum_to_size
+from ..ops.views.view import TRANSPOSE
 from ..tensor import Tensor, new_tensor
 from ..transforms.levels import Transformed
 

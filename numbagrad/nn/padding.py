@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..ops.arguments import require_tensor
+from ..ops.arguments.requirements import require_tensor
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module

@@ -10,9 +10,9 @@ import math
 import warnings
 from typing import Any
 
-from ..ops.arguments import require_tensor
-from ..ops.creation import empty, zeros
-from ..ops.join import cat, stack
+from ..ops.arguments.requirements import require_tensor
+from ..ops.creation.filled import empty, zeros
+from ..ops.views.join import cat, stack
 from ..tensor import Tensor
 from . import functional as F
 from . import init

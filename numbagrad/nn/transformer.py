@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..executor import capture
-from ..ops.creation import full
+from ..ops.creation.filled import full
 from ..tensor import Tensor
 from . import functional as F
 from . import init

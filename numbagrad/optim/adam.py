@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation import zeros_like
+from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer, check_betas, check_range, check_rate, new_count

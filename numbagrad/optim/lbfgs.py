@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..ops.creation import zeros
-from ..ops.join import cat
+from ..ops.creation.filled import zeros
+from ..ops.views.join import cat
 from ..tensor import Tensor
 from .line_search import strong_wolfe
 from .optimizer import Optimizer, check_rate

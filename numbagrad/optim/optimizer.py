@@ -19,9 +19,9 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..executor import capture
 from ..nn.module import forget_gradient
-from ..ops.argument_check import check_constructor
-from ..ops.from_data import tensor
-from ..ops.query import typename
+from ..ops.arguments.check import check_constructor
+from ..ops.conversion.query import typename
+from ..ops.creation.from_data import tensor
 from ..tensor import Tensor
 from ..type_names import type_name
 from .parameter_group import ParameterGroup, note_all_read

@@ -16,7 +16,7 @@ from ..autograd.grad_mode import no_grad
 from ..dtype import int64
 from ..nn.module import Module
 from ..nn.normalization import _BatchNorm
-from ..ops.from_data import tensor
+from ..ops.creation.from_data import tensor
 from ..tensor import Tensor
 from .lr_scheduler.scheduler import LRScheduler, for_groups
 from .optimizer import Optimizer

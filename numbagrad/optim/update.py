@@ -14,8 +14,8 @@ from ..formula import abs, near_quotient, near_sqrt, sign, sqrt, where
 from ..formula import maximum as larger
 from ..formula import minimum as smaller
 from ..formula.complex import Complex, imag, real
-from ..ops.definition import ComplexRule, PointwiseDefinition
-from ..ops.operator import PointwiseOperator, pointwise
+from ..ops.operators.definition import ComplexRule, PointwiseDefinition
+from ..ops.operators.pointwise_operator import PointwiseOperator, pointwise
 from ..tensor import Tensor
 
 Update = Callable[[Tensor, tuple[Any, ...]], None]

@@ -1,8 +1,8 @@
 """Operations taken apart, where parts of them can join the loops around them.
 
-``fusion.optimise`` has the sum of what is picked of rows in two steps; ``ops/composite_pair.py``
-has definitions over rows in their primitives, of which a backward computes the pointwise ones again
-instead of keeping what they make.
+``fusion.optimise`` has the sum of what is picked of rows in two steps;
+``ops/operators/composite_pair.py`` has definitions over rows in their primitives, of which a
+backward computes the pointwise ones again instead of keeping what they make.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Recording without computing: operations of arrays that have a form and no meaningful elements.
 
-``ops/composite_pair.py`` runs definitions under a ``Tracer``: what the executor would compute is
-written down as by the ``Recorder``, but nothing is compiled and nothing runs. So a definition must
-not look at elements, and whatever would run in Python ends the trace with ``CannotTrace``.
+``ops/operators/composite_pair.py`` runs definitions under a ``Tracer``: what the executor would
+compute is written down as by the ``Recorder``, but nothing is compiled and nothing runs. So a
+definition must not look at elements, and whatever would run in Python ends the trace with
+``CannotTrace``.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..dtype import float32, float64, get_default_dtype
-from ..ops.creation import ones, zeros
-from ..ops.functions import cos, exp, sin, sqrt
-from ..ops.sequences import arange
+from ..ops.creation.filled import ones, zeros
+from ..ops.creation.sequences import arange
+from ..ops.pointwise.functions import cos, exp, sin, sqrt
 from ..tensor import Tensor
 
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",

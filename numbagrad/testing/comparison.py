@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import bfloat16, complex64, complex128, float16, float32, float64, promote_types
-from ..ops.from_data import as_tensor
+from ..ops.creation.from_data import as_tensor
 from ..tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close"]

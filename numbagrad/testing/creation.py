@@ -7,8 +7,8 @@ from typing import Any
 
 from ..dtype import dtype as DType
 from ..dtype import finfo, iinfo
-from ..ops.creation import empty
-from ..ops.random import rand, randint
+from ..ops.creation.filled import empty
+from ..ops.creation.random import rand, randint
 from ..tensor import Tensor
 
 __all__ = ["make_tensor"]

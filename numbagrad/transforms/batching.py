@@ -76,7 +76,7 @@ def one_by_one(
     Raises:
         RuntimeError: if the samples have results of different shapes, or if there are no samples.
     """
-    from ..ops.join import stack
+    from ..ops.views.join import stack
 
     if size == 0:
         raise RuntimeError(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..autograd.grad_mode import set_grad_enabled
 from ..autograd.grad_mode import state as grad_mode
 from ..dispatch.transformations import deepest, split
-from ..ops.creation import zeros_like
+from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from .function_batches import apply_to_batch, require_setup_context
 from .inplace import take_tangent

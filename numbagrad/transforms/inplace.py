@@ -23,10 +23,10 @@ from ..autograd.node import edge_of
 from ..autograd.regions import Geometry, region_of
 from ..dispatch.transformations import below, deepest, resolved, split
 from ..executor.plan.sharing import repeats
-from ..ops.creation import zeros_like
-from ..ops.inplace import copy_
-from ..ops.lazy_conj import as_pending, view_as_pending
-from ..ops.strided import view_region
+from ..ops.complex.lazy_conj import as_pending, view_as_pending
+from ..ops.creation.filled import zeros_like
+from ..ops.views.strided import view_region
+from ..ops.writing.inplace import copy_
 from ..tensor import Tensor, new_tensor
 from .layouts import zeros_as
 from .levels import (

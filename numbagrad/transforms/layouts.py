@@ -15,7 +15,7 @@ from ..dispatch.transformations import new_samples
 from ..executor import capture
 from ..executor.indexing import strided_view
 from ..executor.plan.sharing import reach, repeats
-from ..ops.lazy_conj import view_as_pending
+from ..ops.complex.lazy_conj import view_as_pending
 from ..tensor import Tensor, new_tensor
 from ..untyped_storage import owner_of
 from .levels import Transformed

@@ -1,6 +1,6 @@
 """What random operators do inside of ``vmap``: raise, or draw the same or different numbers.
 
-``ops/random.py`` makes its tensors through ``drawn_for_samples`` and writes in place what
+``ops/creation/random.py`` makes its tensors through ``drawn_for_samples`` and writes in place what
 ``drawn_in_place`` says. Levels around others add up: each says how its own samples differ.
 """
 

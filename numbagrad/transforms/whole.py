@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..dispatch import transformations
-from ..ops.base import Operator
+from ..ops.operators.base import Operator
 from ..tensor import Tensor
 from .levels import is_transformed
 

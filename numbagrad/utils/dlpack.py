@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.from_data import from_numpy
+from ..ops.creation.from_data import from_numpy
 from ..tensor import Tensor
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]

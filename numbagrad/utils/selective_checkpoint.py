@@ -16,7 +16,7 @@ import numpy as np
 
 from ..dispatch.interception import Compute, Interceptor
 from ..ops.aten import OpOverload, OpOverloadPacket, name_of
-from ..ops.user_kernel import UserKernel
+from ..ops.operators.user_kernel import UserKernel
 from ..random import default_generator
 
 __all__ = [

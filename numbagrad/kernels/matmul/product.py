@@ -74,7 +74,7 @@ def matmul(args, lo, hi):
     pointwise kernel that is called for each tile of C when it is complete, and still in the cache.
 
     The gradients of a product are products: dA = dC @ B', dB = A' @ dC, with the transposes as
-    strides (``numbagrad/ops/matmul.py``).
+    strides (``numbagrad/ops/products/matmul.py``).
 
     Call it with arrays, or step through it with ``py_func``::
 

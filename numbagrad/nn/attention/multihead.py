@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ops.creation import empty
+from ...ops.creation.filled import empty
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

@@ -5,8 +5,8 @@ the function. The layers of ``nn/`` call these functions.
 """
 
 from ...lazy import lazy_names
-from ...ops.argument_check import check_namespace
-from ...ops.argument_check import public_function as _public_function
+from ...ops.arguments.check import check_namespace
+from ...ops.arguments.check import public_function as _public_function
 from .activation import *
 from .attention import *
 from .class_loss import *

@@ -12,14 +12,14 @@ import numpy as np
 
 from ...autograd.inplace import apply_inplace
 from ...dtype import float64
-from ...ops.argument_check import checked
-from ...ops.creation import empty, zeros_like
-from ...ops.functions import sigmoid, tanh
-from ...ops.operator import pointwise
-from ...ops.selection import prelu
-from ...ops.softmax import log_softmax_of_guess as log_softmax
-from ...ops.softmax import softmax_of_guess as softmax
-from ...ops.softmax import softmin
+from ...ops.arguments.check import checked
+from ...ops.creation.filled import empty, zeros_like
+from ...ops.operators.pointwise_operator import pointwise
+from ...ops.pointwise.functions import sigmoid, tanh
+from ...ops.pointwise.selection import prelu
+from ...ops.reductions.softmax import log_softmax_of_guess as log_softmax
+from ...ops.reductions.softmax import softmax_of_guess as softmax
+from ...ops.reductions.softmax import softmin
 from ...tensor import Tensor, new_tensor
 from ...type_names import type_name
 from .checks import real_number, refuse_kinds

@@ -11,12 +11,12 @@ from typing import Any
 
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...ops.arguments import require_tensor
-from ...ops.composite import composite
-from ...ops.creation import zeros, zeros_like
-from ...ops.join import cat
-from ...ops.sequences import arange
-from ...ops.softmax import softmax
+from ...ops.arguments.requirements import require_tensor
+from ...ops.creation.filled import zeros, zeros_like
+from ...ops.creation.sequences import arange
+from ...ops.operators.composite import composite
+from ...ops.reductions.softmax import softmax
+from ...ops.views.join import cat
 from ...tensor import Tensor
 from ...type_names import type_name
 from ...warn_once import warn_caller

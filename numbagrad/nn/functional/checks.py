@@ -1,6 +1,6 @@
 """What the functions of this folder ask of their arguments: numbers, sizes, ranks and dtypes.
 
-The names of annotations are read by ``ops/argument_errors.py``, which refuses arguments of other
+The names of annotations are read by ``ops/arguments/errors.py``, which refuses arguments of other
 kinds before a call; the functions are called where a look at an argument costs nothing that counts.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ...dtype import scalar_type_name
 from ...number_range import check_bits
-from ...ops.arguments import is_complex_number
+from ...ops.arguments.requirements import is_complex_number
 from ...tensor import Tensor
 from ...type_names import type_name
 

@@ -16,10 +16,10 @@ from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import checks, class_loss
 from ...executor.arrays import filled_like
-from ...ops.composite import composite
-from ...ops.selection import where
-from ...ops.softmax import log_softmax
-from ...ops.tensor_operator import TensorOperator
+from ...ops.operators.composite import composite
+from ...ops.operators.tensor_operator import TensorOperator
+from ...ops.pointwise.selection import where
+from ...ops.reductions.softmax import log_softmax
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from .checks import Reduction, not_differentiable, one_dtype, refuse_kinds

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ops.argument_kinds import Sizes
-from ...ops.tensor_operator import TensorOperator
+from ...ops.arguments.kinds import Sizes
+from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from ...transforms.batching import folded
 from .checks import refuse_kinds, require_elements

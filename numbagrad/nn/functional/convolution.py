@@ -18,9 +18,9 @@ from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
 from ...executor.matmul import matmul as product
-from ...ops.argument_kinds import Sizes
-from ...ops.lazy_conj import conjugate
-from ...ops.tensor_operator import TensorOperator
+from ...ops.arguments.kinds import Sizes
+from ...ops.complex.lazy_conj import conjugate
+from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from ...transforms.batching import with_samples
 from ...transforms.levels import is_transformed

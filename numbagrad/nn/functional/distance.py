@@ -6,9 +6,9 @@ Called by users, by the layers of ``nn/distance.py`` and by the losses in ``marg
 from __future__ import annotations
 
 from ...executor.plan.dtypes import promoted
-from ...ops.argument_kinds import Real
-from ...ops.distance import pdist
-from ...ops.shapes import common_shape
+from ...ops.arguments.kinds import Real
+from ...ops.arguments.shapes import common_shape
+from ...ops.products.distance import pdist
 from ...tensor import Tensor
 
 __all__ = ["cosine_similarity", "pairwise_distance", "pdist"]

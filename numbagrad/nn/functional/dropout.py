@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from ...ops.creation import empty, empty_like
-from ...ops.random import bernoulli_, noise
+from ...ops.creation.filled import empty, empty_like
+from ...ops.creation.random import bernoulli_, noise
 from ...tensor import Tensor
 from ...transforms.randomness import has_samples
 

@@ -1,6 +1,6 @@
 """Lookup by integers: rows of a table (``embedding``) and rows of the identity (``one_hot``).
 
-Called by users and by ``nn/linear.py``; the lookup itself is in ``ops/gather.py``.
+Called by users and by ``nn/linear.py``; the lookup itself is in ``ops/indexing/gather.py``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from ...autograd.grad_mode import no_grad
 from ...executor import capture, copying
 from ...executor.arrays import filled
 from ...executor.checks import check_inside
-from ...ops import gather
-from ...ops.arguments import require_tensor
-from ...ops.query import typename
-from ...ops.selection import where
+from ...ops.arguments.requirements import require_tensor
+from ...ops.conversion.query import typename
+from ...ops.indexing import gather
+from ...ops.pointwise.selection import where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 

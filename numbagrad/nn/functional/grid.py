@@ -16,9 +16,9 @@ import numpy as np
 from ...dtype import scalar_type_name
 from ...executor import capture
 from ...half_precision import converted
-from ...ops.functions import floor, fmod
-from ...ops.functions import round as nearest_number
-from ...ops.selection import where
+from ...ops.pointwise.functions import floor, fmod
+from ...ops.pointwise.functions import round as nearest_number
+from ...ops.pointwise.selection import where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from ...type_names import type_name

@@ -12,7 +12,7 @@ from ...dispatch import layers
 from ...dispatch.layers import asks, descend
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...ops.argument_check import check_tensors
+from ...ops.arguments.check import check_tensors
 from ...tensor import Tensor
 from ...transforms.levels import Transformed
 from .. import operators

@@ -13,12 +13,12 @@ import numpy as np
 from ...autograd.grad_mode import state as grad_mode
 from ...dispatch.policies import autocasts
 from ...executor import capture
-from ...ops.arguments import require_tensor
-from ...ops.composite import composite
-from ...ops.conversion import cast
-from ...ops.selection import where
-from ...ops.shapes import common_shape
-from ...ops.tensor_operator import TensorOperator
+from ...ops.arguments.requirements import require_tensor
+from ...ops.arguments.shapes import common_shape
+from ...ops.conversion.dtypes import cast
+from ...ops.operators.composite import composite
+from ...ops.operators.tensor_operator import TensorOperator
+from ...ops.pointwise.selection import where
 from ...tensor import Tensor
 from ...transforms.batching import folded
 from ...transforms.levels import is_transformed

@@ -14,10 +14,10 @@ import numpy as np
 from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
 from ...dtype import finfo
-from ...ops.argument_kinds import Real
-from ...ops.arguments import require_tensor
-from ...ops.composite import composite
-from ...ops.output import write_result
+from ...ops.arguments.kinds import Real
+from ...ops.arguments.output import write_result
+from ...ops.arguments.requirements import require_tensor
+from ...ops.operators.composite import composite
 from ...tensor import Tensor
 from ...transforms.levels import is_batched
 from ...type_names import type_name

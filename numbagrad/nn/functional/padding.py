@@ -13,8 +13,8 @@ import numpy as np
 from ...dispatch.policies import autocasts
 from ...executor import capture
 from ...number_range import checked_number
-from ...ops.argument_kinds import Real
-from ...ops.tensor_operator import TensorOperator
+from ...ops.arguments.kinds import Real
+from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from .checks import refuse_kinds

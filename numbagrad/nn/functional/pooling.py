@@ -17,10 +17,10 @@ from ...dispatch.policies import autocasts
 from ...executor import capture, indexing
 from ...executor import pooling as executor
 from ...half_precision import converted
-from ...ops.argument_kinds import Sizes
-from ...ops.creation import zeros
-from ...ops.gather import scatter_add_operator
-from ...ops.tensor_operator import TensorOperator
+from ...ops.arguments.kinds import Sizes
+from ...ops.creation.filled import zeros
+from ...ops.indexing.gather import scatter_add_operator
+from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import folded
 from ...type_names import type_name

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...formula import maximum, sigmoid, tanh
-from ...ops.definition import PointwiseDefinition
-from ...ops.join import cat, stack
-from ...ops.operator import PointwiseOperator
+from ...ops.operators.definition import PointwiseDefinition
+from ...ops.operators.pointwise_operator import PointwiseOperator
+from ...ops.views.join import cat, stack
 from ...tensor import Tensor
 from .linear import linear
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...dispatch.policies import autocasts
 from ...executor import capture, indexing
 from ...executor.arrays import filled
-from ...ops.tensor_operator import TensorOperator
+from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import folded
 from ...transforms.tangents import multilinear

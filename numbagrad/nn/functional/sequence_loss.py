@@ -10,9 +10,9 @@ from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture, sequence_loss
 from ...executor.sequence_loss import Targets
-from ...ops.from_data import as_tensor
-from ...ops.selection import where
-from ...ops.tensor_operator import TensorOperator
+from ...ops.creation.from_data import as_tensor
+from ...ops.operators.tensor_operator import TensorOperator
+from ...ops.pointwise.selection import where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from ...type_names import type_name

@@ -14,11 +14,11 @@ import numpy as np
 
 from ...dtype import scalar_type_name
 from ...executor import capture
-from ...ops.argument_kinds import Sizes
-from ...ops.creation import zeros
-from ...ops.random import rand
-from ...ops.scatter import scatter
-from ...ops.tensor_operator import TensorOperator
+from ...ops.arguments.kinds import Sizes
+from ...ops.creation.filled import zeros
+from ...ops.creation.random import rand
+from ...ops.indexing.scatter import scatter
+from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor
 from ...transforms.batching import folded
 from ...transforms.levels import is_transformed

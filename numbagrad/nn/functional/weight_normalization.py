@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ...autograd.grad_mode import no_grad
-from ...ops.statistics import norm_except_dim
+from ...ops.reductions.statistics import norm_except_dim
 from ...tensor import Tensor
 from .normalization import normalize
 

@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Iterable
 
 from ...autograd.grad_mode import no_grad
-from ...ops.arguments import check_elements
-from ...ops.from_data import tensor
-from ...ops.join import stack
+from ...ops.arguments.requirements import check_elements
+from ...ops.creation.from_data import tensor
+from ...ops.views.join import stack
 from ...tensor import Tensor
 from ...type_names import given_for_tensor
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...ops.arguments import check_elements
-from ...ops.join import cat
+from ...ops.arguments.requirements import check_elements
+from ...ops.views.join import cat
 from ...tensor import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]

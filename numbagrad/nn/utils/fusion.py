@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ...ops.creation import ones_like, zeros_like
+from ...ops.creation.filled import ones_like, zeros_like
 from ...tensor import Tensor
 from ..parameter import Parameter
 

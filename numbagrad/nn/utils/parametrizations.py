@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ops.statistics import norm_except_dim
+from ...ops.reductions.statistics import norm_except_dim
 from ...tensor import Tensor
 from .. import functional as F
 from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

@@ -10,8 +10,8 @@ import numbers
 from collections.abc import Iterator
 from typing import Any
 
-from ...ops.creation import ones_like, zeros_like
-from ...ops.random import rand, rand_like
+from ...ops.creation.filled import ones_like, zeros_like
+from ...ops.creation.random import rand, rand_like
 from ...tensor import Tensor
 from ..module import Module
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...executor import capture
-from ...ops.argument_check import check_namespace
-from ...ops.argument_kinds import Real
-from ...ops.arguments import check_elements, require_tensor
-from ...ops.creation import full
-from ...ops.from_data import as_tensor, tensor
-from ...ops.join import cat, stack
+from ...ops.arguments.check import check_namespace
+from ...ops.arguments.kinds import Real
+from ...ops.arguments.requirements import check_elements, require_tensor
+from ...ops.creation.filled import full
+from ...ops.creation.from_data import as_tensor, tensor
+from ...ops.views.join import cat, stack
 from ...tensor import Tensor, new_tensor
 from ...type_names import type_name
 from ..functional.checks import refuse_kinds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...ops.statistics import norm_except_dim
+from ...ops.reductions.statistics import norm_except_dim
 from ...tensor import Tensor
 from ..functional import weight_normalization as norms
 from ..module import Module

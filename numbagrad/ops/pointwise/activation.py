@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 from ...formula import abs, exp, expm1, gelu, log1p, maximum, minimum, sigmoid, tanh, where
-from ..definition import HOLOMORPHIC, Refused, define
+from ..operators.definition import HOLOMORPHIC, Refused, define
 from .domains import NONZERO, POSITIVE
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)

@@ -23,7 +23,7 @@ from ...formula import (
     trunc_divide,
     where,
 )
-from ..definition import HOLOMORPHIC, ComplexRule, Refused, define
+from ..operators.definition import HOLOMORPHIC, ComplexRule, Refused, define
 from .domains import NONZERO, ORDERED, POSITIVE
 
 # What torch refuses of operands whose promoted dtype it would take. Each is given the dtypes of the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...formula import ceil, floor, isfinite, isinf, isnan, maximum, minimum, round, trunc, where
-from ..definition import HOLOMORPHIC, Refused, define
+from ..operators.definition import HOLOMORPHIC, Refused, define
 from .domains import BETWEEN_INTEGERS, NONZERO, ORDERED
 
 # What torch refuses of operands whose promoted dtype it would take. Each is given the dtypes of the

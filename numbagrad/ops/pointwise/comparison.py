@@ -14,7 +14,7 @@ from ...formula import (
     logical_or,
     logical_xor,
 )
-from ..definition import HOLOMORPHIC, Refused, define
+from ..operators.definition import HOLOMORPHIC, Refused, define
 
 # Comparisons and tests; they give bool
 

@@ -42,7 +42,7 @@ from ...formula import (
     tanh,
     where,
 )
-from ..definition import HOLOMORPHIC, ComplexRule, Refused, define
+from ..operators.definition import HOLOMORPHIC, ComplexRule, Refused, define
 from .domains import NONZERO, POSITIVE, UNIT, WITHIN_ONE
 
 LN2 = math.log(2.0)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ...formula import abs, exp, isnan, log, log1p, maximum, minimum, sigmoid, where
-from ..definition import Refused, define
+from ..operators.definition import Refused, define
 from .domains import POSITIVE, UNIT
 
 # Losses, element by element

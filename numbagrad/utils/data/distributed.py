@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...data.sampler import Sampler
-from ...ops.random import randperm
+from ...ops.creation.random import randperm
 from ...random import Generator
 
 __all__ = ["DistributedSampler"]

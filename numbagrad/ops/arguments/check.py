@@ -1,0 +1,239 @@
+"""Public functions with checks of their arguments: of kinds before a call, of all else after it.
+
+What the annotations of a function say of its arguments is checked here, so that no function has to.
+For most functions that happens before a call, once for each combination of types. Functions of
+which programs make many small calls ask only when they have failed, which costs right calls
+nothing. Errors that no code here has written are put into words by ``argument_errors.py``. What
+the rooms import from one another are the functions themselves, which pay nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, TypeVar
+
+from ...autocast_state import state as autocast
+from ...dispatch import layers
+from ...dispatch.layers import descend
+from ...dispatch.policies import taken_over
+from . import errors as argument_errors
+from .dtype_rules import rule_of
+from .errors import Kinds, Right, check_tensors, element_types
+from .out_argument import OUT, call_into
+
+__all__ = [
+    "as_method", "check_constructor", "check_namespace", "check_tensors", "checked",
+    "public_function",
+]  # fmt: skip
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: Errors that calls may end in; what is no error of the arguments passes.
+_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError,
+             StopIteration, SystemError, TypeError, ValueError)  # fmt: skip
+
+#: Functions that ask when they have failed: a look at the types of their arguments would be felt.
+_HOT = frozenset(
+    """
+    sum mean max min amax amin argmax argmin var std prod cumsum softmax log_softmax logsumexp
+    cat stack concat gather scatter scatter_add index_select take_along_dim
+    masked_fill outer dot bmm addmm baddbmm
+    reshape view transpose permute unsqueeze squeeze expand flatten unflatten unbind split chunk
+    narrow select movedim t swapaxes zeros ones empty full zeros_like ones_like empty_like
+    full_like rand randn arange tensor as_tensor from_numpy
+    linear layer_norm mse_loss l1_loss scaled_dot_product_attention tril triu
+    _add_ _sub_ mul_ _div_ _addcmul_ _addcdiv_ _lerp_ _clamp_ sqrt_
+    norm einsum nll_loss
+    """.split()
+)
+
+
+def _missing_out(function: Callable[..., Any], name: str) -> str:
+    """How ``out`` is written for a function that does not do so itself, or nothing."""
+    return "" if "out" in inspect.signature(function).parameters else OUT.get(name, "")
+
+
+def checked(
+    function: Function,
+    name: str = "",
+    *,
+    ahead: bool = False,
+    out: str = "",
+    is_method: bool = False,
+) -> Function:
+    """The function with checks: of kinds ``ahead`` of a call, and of all where a call has failed.
+
+    Args:
+        function: what computes.
+        name: how errors name it, if not by its own name.
+        ahead: whether types are checked before a call, once for every combination.
+        out: how results are written into an ``out``, a word of ``out_argument.py``, if the
+            function leaves that to its wrapper.
+        is_method: whether errors count arguments without the first one.
+    """
+    kinds, looks, how = Kinds(function, name, is_method=is_method), ahead, out
+    compute: Callable[..., Any] = function
+    interest = layers.PUBLIC
+    #: The combinations of types that were found right, with those of elements if they count.
+    known: set[Any] = set()
+    rule = rule_of(kinds.name) if ahead else None
+
+    def look(arguments: tuple[Any, ...], keywords: dict[str, Any], types: Any) -> None:
+        elements = (types, *element_types(arguments), *element_types(keywords.values()))
+        if elements not in known:
+            right = kinds.check(arguments, keywords)
+            if right is not Right.BY_VALUES:
+                known.add(types if right is Right.BY_TYPES else elements)
+
+    def checked_keywords(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
+        if types not in known:
+            look(arguments, keywords, types)
+
+    def explained(
+        arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception
+    ) -> dict[str, Any] | None:
+        """The keywords under torch's names, if they had NumPy's; else what is wrong is raised."""
+        renamed = kinds.in_torchs_names(keywords) if keywords else None
+        if renamed is None:
+            argument_errors.explain(kinds, arguments, keywords, error)
+        return renamed
+
+    def asks() -> bool:
+        return bool(layers.awake & interest) and layers.asks(public)
+
+    # This is short, since every call between a program and an operator is felt.
+    def public(*arguments: Any, **keywords: Any) -> Any:
+        if layers.awake and asks():
+            return descend(public, arguments, keywords)
+        if keywords:
+            if how and (target := keywords.pop("out", None)) is not None:
+                return call_into(kinds.name, how, public, arguments, keywords, target)
+            if looks:
+                checked_keywords(arguments, keywords)
+        elif looks:
+            types = (*map(type, arguments),)
+            if types not in known:
+                look(arguments, keywords, types)
+        if rule is not None and autocast.settings.lower is None:  # which makes dtypes agree
+            rule(kinds.name, arguments)
+        try:
+            return compute(*arguments, **keywords)
+        except _FAILURES as error:
+            renamed = explained(arguments, keywords, error)
+            if renamed is None:
+                raise
+        return public(*arguments, **renamed)
+
+    functools.update_wrapper(public, function)
+    public.__name__ = name or function.__name__
+    compute = taken_over(function, public)
+    if compute is not function:
+        interest = layers.ALL
+    if how:
+        public.__signature__ = _signature_with_out(function)  # type: ignore[attr-defined]
+    return public  # type: ignore[return-value]
+
+
+def _signature_with_out(function: Callable[..., Any]) -> inspect.Signature:
+    signature = inspect.signature(function)
+    parameter = inspect.Parameter(
+        "out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None"
+    )
+    before = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    behind = [p for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD]
+    return signature.replace(parameters=[*before, parameter, *behind])
+
+
+#: Functions that stay what they are, with an eye to their own arguments: they are so short that a
+#: call around them would be felt.
+_RAW = frozenset(
+    """
+    add sub mul div pow where clamp masked_fill mm matmul linear relu gelu silu sigmoid tanh
+    leaky_relu elu softplus square
+    """.split()
+)
+#: Methods that programs call so often that they stay what they are.
+_RAW_METHODS = frozenset(
+    """
+    sum mean reshape view transpose permute unsqueeze squeeze expand flatten t contiguous detach
+    item size dim numel to float double long int bool half requires_grad_ backward clone tolist
+    numpy zero_ fill_ copy_ add_ sub_ mul_ div_ addcmul_ addcdiv_ lerp_ cpu is_floating_point
+    is_complex data_ptr stride element_size retain_grad register_hook
+    """.split()
+)
+
+
+#: Rooms whose functions are no operators: what they take is a matter of their own.
+_SETTINGS = (
+    "numbagrad.switches", "numbagrad.amp", "numbagrad.autocast_state", "numbagrad.running",
+)  # fmt: skip
+
+
+def _is_raw(function: Callable[..., Any]) -> bool:
+    return function.__name__.lstrip("_") in _RAW
+
+
+def as_method(function: Any, name: str) -> Any:
+    """What is installed on Tensor for a function: itself, or as a ``checked`` function."""
+    if type(function) is not FunctionType or name in _RAW_METHODS or name.startswith("__"):
+        return function
+    if _is_raw(function):
+        return function
+    return checked(function, name, ahead=function.__name__ not in _HOT, is_method=True)
+
+
+def check_constructor(kind: type[Any], package: str) -> None:
+    """Let the constructor of a class say which of its arguments is of another kind.
+
+    Constructors that another class of ``package`` calls leave that to it.
+    """
+    initialise: Any = getattr(kind.__init__, "__wrapped__", kind.__init__)
+    if type(initialise) is not FunctionType:
+        return
+    kinds = Kinds(initialise, kind.__name__, is_method=True)
+
+    @functools.wraps(initialise)
+    def __init__(self: Any, *arguments: Any, **keywords: Any) -> None:
+        try:
+            initialise(self, *arguments, **keywords)
+        except _FAILURES as error:
+            outermost = [c for c in type(self).__mro__ if c.__module__.startswith(package)][0]
+            if outermost is kind:
+                if not isinstance(error, ValueError):  # which speaks of values already
+                    argument_errors.explain(kinds, (self, *arguments), keywords, error)
+            raise
+
+    kind.__init__ = __init__
+
+
+def check_namespace(names: dict[str, Any], package: str) -> None:
+    """Put ``checked`` functions in the place of those of ``package`` in a public namespace.
+
+    Their ``__module__`` becomes the namespace, which is where pickle looks for them.
+    """
+    for name, function in list(names.items()):
+        if not name.startswith("_"):
+            names[name] = public_function(function, names["__name__"], package, name)
+
+
+def public_function(value: Any, namespace: str, package: str, name: str = "") -> Any:
+    """The value, or as a ``checked`` function if it is one of ``package``: what users see.
+
+    The function has the name ``name``, as one may have several, but errors call it as defined.
+    """
+    if type(value) is not FunctionType or not value.__module__.startswith(package):
+        return value
+    if value.__module__.startswith(_SETTINGS):
+        return value
+    space = namespace.partition(".")[2]
+    out = _missing_out(value, f"{space}.{value.__name__}" if space else value.__name__)
+    if (_is_raw(value) and not out) or not value.__annotations__:
+        return value
+    public = checked(value, ahead=value.__name__ not in _HOT, out=out)
+    public.__module__ = namespace
+    public.__name__ = name or value.__name__
+    return public

@@ -1,0 +1,1 @@
+"""Complex numbers: views of their parts, lazy conjugates, formulas over complex operands."""

@@ -1,0 +1,1 @@
+"""Other dtypes and devices, what tensors say of themselves, and their storages."""

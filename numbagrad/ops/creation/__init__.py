@@ -1,0 +1,1 @@
+"""New tensors: filled, from data, of random numbers, sequences and windows."""

@@ -1,0 +1,316 @@
+"""Tensors filled with one number: ``zeros``, ``full``, ``ones_like``, ``new_zeros``, ``eye``.
+
+Users call them. Memory is allocated and filled by NumPy; nothing here is recorded. What the
+arguments mean is in ``arguments.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import half_precision as half
+from ...backend import backend_for, device_of, foreign
+from ...dispatch.transformations import like_samples, new_samples
+from ...dtype import dtype as DType
+from ...dtype import from_numpy as dtype_of
+from ...dtype import get_default_dtype, scalar_dtype
+from ...executor import capture
+from ...executor.arrays import filled, new_array, set_all
+from ...executor.conversion import dense_like, in_order
+from ...executor.plan.forms import Form
+from ...layout import contiguous_format, preserve_format
+from ...number_range import checked_number
+from ...tensor import Tensor
+from ...transforms.levels import is_transformed
+from ...type_names import type_name
+from ..arguments.kinds import Ints, takes
+from ..arguments.requirements import kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
+from ..methods.registry import method
+
+__all__ = [
+    "empty", "empty_like", "empty_strided", "eye", "full", "full_like", "ones", "ones_like",
+    "scalar_tensor", "zeros", "zeros_like",
+]  # fmt: skip
+
+Number = bool | int | float
+
+
+def _uniform(name: str, allocate: Callable[..., np.ndarray[Any, Any]], content: str) -> Any:
+    """``zeros``, ``ones`` or ``empty``."""
+
+    def function(
+        *sizes: Any,
+        size: Any = None,
+        out: Tensor | None = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        where = backend_for(device)
+        kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
+        shape = shape_of(name, sizes, size)
+        if memory_format is None or memory_format.order is None:
+            return leaf(allocate(shape, kind), requires_grad, out, where)
+        order = memory_format.order_of(len(shape))
+        array = allocate(tuple([shape[dim] for dim in order]), kind)
+        return leaf(array.transpose(np.argsort(order)), requires_grad, out, where)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"A tensor of the given sizes, {content}."
+    return function
+
+
+def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
+    """``zeros_like``, ``ones_like`` or ``empty_like``."""
+
+    def function(
+        input: Tensor,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        require_tensor(name, input)
+        if is_transformed(input):
+            return like_samples(
+                input,
+                lambda value: function(
+                    value, dtype=dtype, device=device, requires_grad=requires_grad,
+                    memory_format=memory_format,
+                ),
+            )  # fmt: skip
+        array = empty_array_like(name, input, dtype, device, memory_format)
+        if fill is not None or capture.is_recording():
+            set_all(array, fill or 0)
+        return leaf(array, requires_grad)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"A tensor of the size, and by default the dtype, of ``input``, {content}."
+    return function
+
+
+def empty_array_like(
+    function: str, input: Tensor, dtype: Any, device: Any, memory_format: Any
+) -> np.ndarray[Any, Any]:
+    """Memory of the shape of ``input``, in the order of its strides unless told otherwise."""
+    array = input._array
+    where = foreign(array) if device is None else backend_for(device)
+    kind = numpy_dtype(function, dtype, array.dtype)
+    if memory_format is contiguous_format:
+        return new_array(array.shape, kind, where)
+    if memory_format is None or memory_format is preserve_format:
+        return dense_like(array, kind, where)
+    return in_order(array.shape, kind, memory_format.order_of(array.ndim), where)
+
+
+def _unset(shape: Any, kind: Any) -> np.ndarray[Any, Any]:
+    """Memory of any content; while a program is recorded zeros, which it can make again."""
+    return filled(shape, kind, 0) if capture.is_recording() else new_array(shape, kind)
+
+
+zeros = _uniform("zeros", lambda shape, kind: filled(shape, kind, 0), "filled with 0")
+ones = _uniform("ones", lambda shape, kind: filled(shape, kind, 1), "filled with 1")
+empty = _uniform("empty", _unset, "whose elements are not set")
+zeros_like = _uniform_like("zeros_like", 0, "filled with 0")
+ones_like = _uniform_like("ones_like", 1, "filled with 1")
+empty_like = _uniform_like("empty_like", None, "whose elements are not set")
+
+
+def full(
+    size: Ints,
+    fill_value: Any,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of the given sizes filled with one number, whose type decides the dtype."""
+    where = backend_for(device)
+    value = _number("full", fill_value) if isinstance(fill_value, Tensor) else fill_value
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
+        )
+    if out is not None:
+        kind = kind_of_new("full", dtype, out)
+    elif isinstance(fill_value, Tensor):
+        kind = numpy_dtype("full", dtype, fill_value._array.dtype)
+    else:
+        kind = numpy_dtype("full", dtype, _dtype_of_number("full", value).numpy)
+    array = new_array(shape_of("full", (), size), kind)
+    half.fill(array, checked_number(value, kind))
+    if capture.active is not None:
+        capture.note_fill(array, half.readable(array).flat[0] if array.size else 0)
+    return leaf(array, requires_grad, out, where)
+
+
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of the size and the dtype of ``input`` filled with one number."""
+    require_tensor("full_like", input)
+    if is_transformed(input):
+        return like_samples(
+            input,
+            lambda value: full_like(
+                value, fill_value, dtype=dtype, device=device, requires_grad=requires_grad,
+                memory_format=memory_format,
+            ),
+        )  # fmt: skip
+    array = empty_array_like("full_like", input, dtype, device, memory_format)
+    value = _number("full_like", fill_value) if isinstance(fill_value, Tensor) else fill_value
+    if not isinstance(value, (bool, int, float, complex, np.generic)):
+        raise _no_number("full_like", value)
+    set_all(array, checked_number(value, array.dtype))
+    return leaf(array, requires_grad)
+
+
+def scalar_tensor(
+    s: Number,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor without dimensions; by default of the default dtype, for ints too."""
+    kind = dtype if dtype is not None else get_default_dtype()
+    return full((), s, dtype=kind, device=device, requires_grad=requires_grad)
+
+
+def empty_strided(
+    size: Ints,
+    stride: Ints,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of the given sizes and strides (in elements) whose elements are not set."""
+    where = backend_for(device)
+    kind = numpy_dtype("empty_strided", dtype)
+    shape = shape_of("empty_strided", (), size)
+    steps = tuple(stride)
+    if len(steps) != len(shape) or any(step < 0 for step in steps):
+        raise RuntimeError(
+            f"empty_strided: expected one stride >= 0 a dimension, but got size {list(shape)} and "
+            f"stride {list(steps)}"
+        )
+    strides = tuple([step * kind.itemsize for step in steps])
+    return leaf(Form(tuple(shape), strides, kind).with_gaps(), requires_grad, None, where)
+
+
+def _dtype_of_number(function: str, value: Any) -> DType:
+    if isinstance(value, np.generic):
+        return dtype_of(value.dtype)
+    if isinstance(value, (bool, int, float, complex)):
+        return scalar_dtype(value)
+    raise _no_number(function, value)
+
+
+def _no_number(function: str, value: Any) -> TypeError:
+    return TypeError(f"{function}(): argument 'fill_value' must be Number, not {type_name(value)}")
+
+
+def _number(function: str, value: Tensor) -> Any:
+    """The number that a tensor without dimensions holds."""
+    if value._array.ndim:
+        raise _no_number(function, value)
+    return value.item()
+
+
+@takes("n: int", "n: int, m: int")
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A matrix of n rows and m (or n) columns with ones on the diagonal and zeros elsewhere."""
+    where = backend_for(device)
+    columns = n if m is None else m
+    for name, size in (("n", n), ("m", columns)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    kind = kind_of_new("eye", dtype, out)
+    made = capture.constant(half.converted(np.eye(n, columns), kind))
+    return leaf(made, requires_grad, out, where)
+
+
+# --- of the dtype of a tensor ---------------------------------------------------------------------
+
+
+def _new_filled(name: str, function: Callable[..., Tensor]) -> None:
+    """``Tensor.new_zeros`` and its relatives."""
+
+    def new(
+        self: Tensor,
+        *sizes: Any,
+        size: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        kind = self.dtype if dtype is None else dtype
+        device = device_of(self._array) if device is None else device
+
+        def make(*shape: Any) -> Tensor:
+            return function(*shape, dtype=kind, device=device, requires_grad=requires_grad)
+
+        if is_transformed(self):
+            return new_samples(self, shape_of(name, sizes, size), make)
+        return make(*sizes) if size is None else make(size)
+
+    new.__name__ = new.__qualname__ = name
+    new.__doc__ = f"``{name[4:]}`` of the dtype of this tensor."
+    method(name)(new)
+
+
+for _function in (zeros, ones, empty):
+    _new_filled(f"new_{_function.__name__}", _function)
+
+
+@method("new_full")
+def _new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``full`` of the dtype of this tensor."""
+    kind = self.dtype if dtype is None else dtype
+    device = device_of(self._array) if device is None else device
+
+    def make(shape: Any) -> Tensor:
+        return full(shape, fill_value, dtype=kind, device=device, requires_grad=requires_grad)
+
+    if is_transformed(self):
+        return new_samples(self, shape_of("new_full", (), size), make)
+    return make(size)

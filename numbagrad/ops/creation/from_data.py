@@ -1,0 +1,336 @@
+"""Tensors made from data: ``tensor``, ``as_tensor``, ``from_numpy`` and their relatives.
+
+Users call them; ``legacy.py`` uses ``array_of`` too. Python's numbers become what torch makes of
+them; arrays of NumPy are copied or shared. No gradient flows through what is made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ... import half_precision as half
+from ...backend import backend_for, device_of, foreign, may_share
+from ...dispatch.transformations import resolved
+from ...dtype import bool_, complex_of, dtype_from_user, get_default_dtype, int64, promote_types
+from ...dtype import dtype as DType
+from ...dtype import from_numpy as dtype_of
+from ...executor import capture
+from ...executor.capture import constant
+from ...number_range import SAFE
+from ...tensor import Tensor, new_tensor
+from ...warn_once import warn_caller
+from ..arguments.requirements import converted, leaf, numpy_dtype
+from ..methods.registry import method
+
+__all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "tensor"]
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A new leaf with a copy of ``data``: a number, nested sequences of numbers, or an array.
+
+    Without ``dtype``, Python floats become the default dtype, ints int64 and bools bool.
+
+    Raises:
+        ValueError: if nested sequences are ragged, or an int does not fit in 64 bits.
+        TypeError, RuntimeError: for data that are not numbers, or too large for the dtype.
+    """
+    where = backend_for(device)
+    if isinstance(data, Tensor):
+        warn_caller(
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
+            "rather than torch.tensor(sourceTensor).",
+        )
+    if dtype is None:
+        array = _array_of_numbers(data)
+        return leaf(array_of(data, None) if array is None else array, requires_grad, None, where)
+    return leaf(array_of(data, numpy_dtype("tensor", dtype)), requires_grad, None, where)
+
+
+def _array_of_numbers(data: Any) -> np.ndarray[Any, Any] | None:
+    """``array_of`` a float, or a list of nothing but floats or ints; None for all other data."""
+    if data.__class__ is float:
+        least = most = data
+    elif data.__class__ is list and data and len(types := set(map(type, data))) == 1:
+        if int in types:
+            made = np.array(data)
+            return constant(made) if made.dtype == np.int64 else None
+        if float not in types:
+            return None
+        least, most = min(data), max(data)
+    else:
+        return None
+    kind = get_default_dtype().numpy
+    # The conversion may overflow, which is no error here.
+    if kind.kind == "V" or not -SAFE < least <= most < SAFE:
+        return None
+    return constant(np.array(data, kind))
+
+
+def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
+    """New memory with the elements of ``data``, of type ``kind`` or of the one they call for."""
+    if isinstance(data, Tensor):
+        if foreign(data._array) is not None:
+            return converted(data._values(), kind or data._array.dtype)
+        return capture.call(converted, resolved(data)._array, kind or data._array.dtype)
+    if isinstance(data, np.ndarray):
+        _check_array(data)
+        return constant(converted(data, kind or data.dtype))
+    if isinstance(data, (bool, int, float, complex, np.generic)):
+        return constant(_array_of_leaves([data], kind).reshape(()))
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if hasattr(data, "__array__") and not isinstance(data, Sequence):
+        return array_of(np.asarray(data), kind)
+    if not (hasattr(data, "__len__") and hasattr(data, "__getitem__")) or isinstance(data, dict):
+        raise _no_number(data, kind)
+    leaves, shape = _flattened(data)
+    return constant(_array_of_leaves(leaves, kind).reshape(shape))
+
+
+def _is_sequence(value: Any) -> bool:
+    if isinstance(value, (list, tuple, range)):
+        return True
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def _flattened(data: Any) -> tuple[list[Any], tuple[int, ...]]:
+    """The elements of nested sequences in order, and the shape of the nest.
+
+    Raises:
+        ValueError, TypeError: as torch for sequences whose lengths or depths differ.
+    """
+    level = [data]
+    shape: list[int] = []
+    while level and _is_sequence(level[0]):
+        length = len(level[0])
+        for one in level:
+            if not _is_sequence(one):
+                raise TypeError(
+                    f"not a sequence: {one!r}, where its neighbours in dim {len(shape)} are"
+                )
+            if len(one) != length:
+                raise ValueError(
+                    f"expected sequence of length {length} at dim {len(shape)} (got {len(one)})"
+                )
+        shape.append(length)
+        level = list(chain.from_iterable(level))
+    if level and isinstance(level[0], str):
+        raise ValueError(f"too many dimensions '{type(level[0]).__name__}'")
+    for kind in set(map(type, level)):
+        if issubclass(kind, (list, tuple)):
+            raise TypeError(f"'{kind.__name__}' object cannot be interpreted as an integer")
+    return level, tuple(shape)
+
+
+def _array_of_leaves(leaves: list[Any], kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
+    types = set(map(type, leaves))
+    if not types <= {bool, int, float, complex}:
+        leaves = [_plain(one, kind) for one in leaves]
+    inferred = _inferred(leaves)
+    if kind is None:
+        kind = inferred.numpy if inferred is not None else get_default_dtype().numpy
+    if complex in types and kind.kind in "fiu":
+        raise _no_number(1j, kind)
+    if kind.kind in "fbcV" or not leaves:
+        return _without_overflow(leaves, kind)
+    values = np.array(leaves, dtype=np.float64) if float in types else _integers(leaves)
+    return _as_integers(values, kind)
+
+
+def _without_overflow(leaves: list[Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array of what is no integer; what a dtype cannot hold is infinite."""
+    with np.errstate(over="ignore"):
+        if kind.kind == "V":
+            return half.converted(np.array(leaves, dtype=np.float32), kind)
+        return np.array(leaves, dtype=kind)
+
+
+def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
+    """A number from what counts as one; NumPy's numbers stay, since they have a dtype."""
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    array = value
+    if isinstance(value, Tensor):
+        capture.refuse("the value of a tensor as a Python number")
+        array = value._values()
+    if isinstance(array, np.ndarray):
+        if array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        array = half.readable(array).reshape(())[()]
+    if not isinstance(array, np.generic) or array.dtype.kind not in "fiubc":
+        raise _no_number(value, kind)
+    if kind is not None and kind.kind in "fiu" and array.dtype.kind == "c":
+        raise _no_number(1j, kind)
+    if kind is not None and kind.kind not in "fcV" and array.dtype.kind in "fV":
+        raise TypeError(
+            "only integer tensors of a single element can be converted to an index"
+            if isinstance(value, Tensor)
+            else f"'numpy.{type(array).__name__}' object cannot be interpreted as an integer"
+        )
+    return array
+
+
+def _no_number(value: Any, kind: np.dtype[Any] | None) -> Exception:
+    """The error for what is not a number where one of type ``kind`` is called for."""
+    name = type(value).__name__
+    if kind is None:
+        if isinstance(value, str):
+            return TypeError(f"new(): invalid data type '{name}'")
+        return RuntimeError(f"Could not infer dtype of {name}")
+    if kind.kind in "fV":
+        return TypeError(f"must be real number, not {name}")
+    return TypeError(f"'{name}' object cannot be interpreted as an integer")
+
+
+def _inferred(leaves: list[Any]) -> DType | None:
+    """The dtype that these numbers call for, or None if there are none."""
+    found: DType | None = None
+    for each in set(map(type, leaves)):
+        own = dtype_of(np.dtype(each)) if issubclass(each, np.generic) else _number_dtype(each)
+        found = own if found is None else promote_types(found, own)
+    return found
+
+
+def _number_dtype(kind: type) -> DType:
+    if issubclass(kind, complex):
+        return complex_of(get_default_dtype())
+    return bool_ if kind is bool else int64 if issubclass(kind, int) else get_default_dtype()
+
+
+def _integers(leaves: list[Any]) -> np.ndarray[Any, Any]:
+    try:
+        return np.array(leaves, dtype=np.int64)
+    except OverflowError:
+        raise ValueError("Overflow when unpacking long long") from None
+
+
+def _as_integers(values: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Numbers as an integer type that holds them all; negative ones wrap in unsigned types."""
+    limits = np.iinfo(kind)
+    wraps = kind.kind == "u" and values.dtype.kind not in "fV"
+    least = -limits.max if wraps else limits.min
+    # Not "any outside", which NaN would pass; and the largest int64 is no float64.
+    bound = float(limits.max) if values.dtype.kind in "fV" else limits.max
+    inside = (values >= least) & (
+        values < bound if kind == np.int64 and values.dtype.kind in "fV" else values <= bound
+    )
+    if not inside.all():
+        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    return values.astype(np.int64).astype(kind)
+
+
+def _check_array(array: np.ndarray[Any, Any]) -> None:
+    """Raise torch's errors for arrays whose memory no tensor can describe."""
+    dtype_from_user(array.dtype)
+    if array.size == 0 or array.flags.c_contiguous:
+        return
+    for stride in array.strides:
+        if stride < 0:
+            raise ValueError(
+                "At least one stride in the given numpy array is negative, and tensors with "
+                "negative strides are not currently supported. (You can probably work around this "
+                "by making a copy of your array  with array.copy().) "
+            )
+        if stride % array.itemsize:
+            raise ValueError(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+                "array to reallocate the memory."
+            )
+
+
+_warned_of_read_only = False
+
+
+def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor of the memory of a NumPy array: what one writes, the other reads.
+
+    Raises:
+        TypeError: if it is not an array, or of a dtype that tensors do not have.
+        ValueError: for negative or odd strides, or a foreign byte order.
+    """
+    global _warned_of_read_only
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    _check_array(ndarray)
+    if not ndarray.flags.writeable and not _warned_of_read_only:
+        _warned_of_read_only = True
+        warn_caller(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable "
+            "tensors. This means writing to this tensor will result in undefined behavior. You may "
+            "want to copy the array to protect its data or make it writable before converting it "
+            "to a tensor. This type of warning will be suppressed for the rest of this program.",
+        )
+    # A new ndarray object: its shape cannot be changed from outside.
+    return new_tensor(ndarray.view(np.ndarray))
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """``data`` as a tensor: the same memory, and for a tensor its history, where dtypes agree."""
+    where = backend_for(device)
+    kind = None if dtype is None else numpy_dtype("as_tensor", dtype)
+    if isinstance(data, Tensor):
+        if device is not None and where is not foreign(data._array):
+            data = data.to(device)
+        return data if kind is None or data._array.dtype == kind else data.to(dtype)
+    if where is None and isinstance(data, np.ndarray) and (kind is None or data.dtype == kind):
+        return from_numpy(data)
+    return leaf(array_of(data, kind), False, None, where)
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``obj`` as a tensor; ``copy`` says whether memory must (True) or must not (False) be new."""
+    if isinstance(obj, (Tensor, np.ndarray)):
+        made = as_tensor(obj, dtype, device)
+        source = obj._array if isinstance(obj, Tensor) else obj
+        shared = made._array is source or may_share(made._array, source)
+        if copy is False and not shared:
+            raise ValueError("can't alias arbitrary sequence or dtype: asarray(copy=False)")
+        if shared and copy:
+            made = made.clone()
+        return made.requires_grad_() if requires_grad else made
+    if copy is False:
+        raise ValueError("can't alias arbitrary sequence: asarray(copy=False)")
+    made = as_tensor(obj, dtype, device)
+    return leaf(made._array, requires_grad)
+
+
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A one-dimensional tensor of the memory of an object with the buffer protocol."""
+    kind = numpy_dtype("frombuffer", dtype)
+    array = np.frombuffer(buffer, kind, count, offset)
+    if kind.kind == "V":
+        return leaf(array, requires_grad)
+    return leaf(from_numpy(array)._array, requires_grad)
+
+
+@method("new_tensor")
+def _new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``tensor(data)`` of the dtype of this tensor."""
+    kind = self.dtype if dtype is None else dtype
+    device = device_of(self._array) if device is None else device
+    return tensor(data, dtype=kind, device=device, requires_grad=requires_grad)

@@ -1,0 +1,575 @@
+"""Random tensors: ``rand``, ``randn``, ``randint`` and the methods that fill a tensor in place.
+
+Torch's signatures over ``numbagrad/random.py``, which draws torch's numbers from the same seed.
+A recorded filling cuts the history off: its gradient is zero, as in torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ... import half_precision as half
+from ... import random as numbers
+from ... import random_filling as filling
+from ...autograd.grad_mode import no_grad
+from ...autograd.grad_mode import state as grad_mode
+from ...autograd.inplace import before_write, compute_then_write
+from ...autograd.tensor_interface import bump_version
+from ...backend import Backend, backend_for, foreign
+from ...dtype import int64, scalar_type_name
+from ...executor import capture
+from ...executor.arrays import filled, new_array
+from ...number_range import checked_number
+from ...random import Generator, default_generator, initial_seed, manual_seed, seed
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import folded
+from ...transforms.levels import is_transformed
+from ...transforms.randomness import drawn_for_samples, fill_samples, has_samples, refuse_same
+from ..arguments.kinds import Real, takes
+from ..arguments.requirements import kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
+from ..arguments.shapes import common_shape
+from ..methods.registry import method
+from ..operators.tensor_operator import TensorOperator, camel_case
+from .filled import empty_array_like, zeros_like
+
+__all__ = [
+    "Generator", "bernoulli", "default_generator", "get_rng_state", "initial_seed", "manual_seed",
+    "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    "randperm", "seed", "set_rng_state",
+]  # fmt: skip
+
+#: Draws numbers into an ndarray.
+Draw = Callable[[np.ndarray[Any, Any]], None]
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator as a uint8 tensor."""
+    return new_tensor(numbers.get_rng_state())
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Let the default generator go on from a state that ``get_rng_state`` returned."""
+    numbers.set_rng_state(new_state._array)
+
+
+# --- new tensors ----------------------------------------------------------------------------------
+
+Shape = tuple[int, ...]
+Array = np.ndarray[Any, Any]
+
+
+def _new(
+    shape: Shape,
+    make: Callable[[Shape], Array],
+    requires_grad: bool,
+    out: Tensor | None = None,
+    where: Backend | None = None,
+) -> Tensor:
+    """A leaf of what ``make(shape)`` draws; inside of ``vmap`` for all samples that differ."""
+    if has_samples():
+        return drawn_for_samples(lambda sizes: new_tensor(make((*sizes, *shape))))
+    return leaf(make(shape), requires_grad, out, where)
+
+
+def drawn_into(array: Any, draw: Draw) -> None:
+    """Fill an array with random numbers; that of another backend by its random stream."""
+    where = foreign(array)
+    if where is None:
+        draw(array)
+    else:
+        capture.refuse("random numbers on another device")
+        where.random(draw, array)
+
+
+def _filled(kind: np.dtype[Any], fill: Callable[[Array], None]) -> Callable[[Shape], Array]:
+    """A function of a shape that makes an array of it and fills that."""
+
+    def make(shape: Shape) -> Array:
+        array = new_array(shape, kind)
+        fill(array)
+        return array
+
+    return make
+
+
+def noise(shape: Shape, kind: np.dtype[Any], p: float) -> Tensor:
+    """Ones with probability ``p``, else zeros, of a shape; inside of ``vmap`` for all samples."""
+    fill = partial(_fill_with_bernoulli, None, p)
+    return _new(shape, _filled(kind, fill), False)
+
+
+def _fill_with_bernoulli(generator: Generator | None, p: Any, array: Array) -> None:
+    filling.fill_bernoulli(generator, array, p)
+
+
+def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
+    """``rand`` or ``randn``."""
+
+    def function(
+        *sizes: Any,
+        size: Any = None,
+        generator: Generator | None = None,
+        out: Tensor | None = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        where = backend_for(device)
+        kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
+        make = _filled(kind, partial(fill, generator))
+        return _new(shape_of(name, sizes, size), make, requires_grad, out, where)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"A tensor of the given sizes of {content}."
+    return function
+
+
+def _sampler_like(name: str, fill: Callable[..., None], content: str) -> Any:
+    """``rand_like`` or ``randn_like``."""
+
+    def function(
+        input: Tensor,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        require_tensor(name, input)
+        if has_samples():
+            kind = numpy_dtype(name, dtype, input._array.dtype)
+            make = _filled(kind, partial(fill, None))
+            return _new(input._array.shape, make, requires_grad)
+        array = empty_array_like(name, input, dtype, device, memory_format)
+        drawn_into(array, partial(fill, None))
+        return leaf(array, requires_grad)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"A tensor of the size and the dtype of ``input`` of {content}."
+    return function
+
+
+_UNIFORM, _NORMAL = "uniform numbers in [0, 1)", "normal numbers of mean 0 and deviation 1"
+rand = _sampler("rand", filling.fill_uniform, _UNIFORM)
+randn = _sampler("randn", filling.fill_normal, _NORMAL)
+rand_like = _sampler_like("rand_like", filling.fill_uniform, _UNIFORM)
+randn_like = _sampler_like("randn_like", filling.fill_normal, _NORMAL)
+
+
+@takes("high: int, size: Ints", "low: int, high: int, size: Ints")
+def randint(
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of whole numbers in [low, high), where low may be left out: it is 0 then."""
+    if size is None:
+        high, size = None, high
+    if high is None:
+        low, high = 0, low
+    elif low is None:
+        low = 0
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}"
+        )
+    where = backend_for(device)
+    make = _filled(
+        kind_of_new("randint", dtype, out, int64.numpy),
+        lambda array: filling.fill_randint(generator, array, low, high),
+    )
+    return _new(shape_of("randint", (), size), make, requires_grad, out, where)
+
+
+@takes("input: Tensor, high: int | Tensor", "input: Tensor, low: int, high: int")
+def randint_like(
+    input: Tensor,
+    low: Any = None,
+    high: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Whole numbers in [low, high), or [0, low), in the size and dtype of ``input``."""
+    require_tensor("randint_like", input)
+    if high is None:
+        low, high = 0, low
+        if isinstance(high, Tensor):
+            if high._array.ndim:
+                raise RuntimeError("randint_like(): high must be a scalar tensor and on CPU")
+            high = int(high)
+    elif low is None:
+        low = 0
+    if has_samples():
+        kind = numpy_dtype("randint_like", dtype, input._array.dtype)
+        make = _filled(kind, lambda array: filling.fill_randint(None, array, low, high))
+        return _new(input._array.shape, make, requires_grad)
+    array = empty_array_like("randint_like", input, dtype, device, memory_format)
+    drawn_into(array, lambda host: filling.fill_randint(None, host, low, high))
+    return leaf(array, requires_grad)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A random permutation of 0 ... n - 1, as int64 unless another dtype is given."""
+    where = backend_for(device)
+    kind = kind_of_new("randperm", dtype, out, int64.numpy, without="bc")
+    if n > 0 and kind is not int64.numpy:
+        checked_number(n - 1, kind)
+    if has_samples():
+        return _new((n,), lambda shape: _permutations(generator, shape, kind), requires_grad)
+    array = capture.drawn(partial(_permutation, generator), n, kind)
+    return leaf(array, requires_grad, out, where)
+
+
+def _permutations(generator: Generator | None, shape: Shape, kind: np.dtype[Any]) -> Array:
+    """Permutations along the last dimension."""
+    made = new_array(shape, kind)
+    for row in made.reshape(-1, shape[-1]):
+        half.copy_into(row, filling.permutation(generator, shape[-1]))
+    return made
+
+
+def _permutation(generator: Generator | None, n: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    return half.converted(filling.permutation(generator, n), kind)
+
+
+@takes(
+    "mean: Tensor, std?: Tensor | Real",
+    "mean: Real, std: Tensor",
+    "mean: Real, std: Real, size: Ints",
+)
+def normal(
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal numbers of the given means and deviations: two numbers and a size, or tensors.
+
+    Raises:
+        RuntimeError: for a negative deviation.
+    """
+    where = backend_for(device)
+    if size is not None:
+        make = _filled(
+            kind_of_new("normal", dtype, out, without="biu"),
+            lambda array: filling.fill_normal(generator, array, float(mean), float(std)),
+        )
+        return _new(shape_of("normal", (), size), make, requires_grad, out, where)
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if not tensors:
+        raise TypeError(
+            "normal(): two numbers need the argument 'size'; mean or std may be a Tensor"
+        )
+    shape = common_shape([x._array.shape for x in tensors])
+    kind = tensors[0]._array.dtype
+    _check_parameters(mean, std, out)
+    if has_samples() or is_transformed(tensors):
+        refuse_same(*tensors)
+        return _normal_of_operators(generator, shape, kind, mean, std)
+    given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
+    array = capture.drawn(partial(_normal, generator), shape, kind, *given)
+    result = leaf(array, requires_grad, out)
+    if grad_mode.enabled and True in [x._requires_grad for x in tensors]:
+        _HISTORIES[isinstance(mean, Tensor), isinstance(std, Tensor)].record((result,), (mean, std))
+    return result
+
+
+def _normal_of_operators(
+    generator: Generator | None, shape: Any, kind: Any, mean: Any, std: Any
+) -> Tensor:
+    """Normal numbers for Tensors of a transformation, each of which has its own mean or std."""
+    standard = _filled(kind, lambda array: filling.fill_normal(generator, array, 0.0, 1.0))
+    with no_grad():
+        return (_new(shape, standard, False) * std + mean).detach()
+
+
+def _check_parameters(mean: Any, std: Any, out: Tensor | None) -> None:
+    """Raise torch's errors for tensors of means and deviations, and for an ``out``."""
+    if isinstance(std, Tensor) and std._array.dtype.kind == "c":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    for x in (mean if isinstance(mean, Tensor) else std, out):
+        if x is not None and x._array.dtype.kind in "biu":
+            kind = scalar_type_name(x.dtype)
+            raise NotImplementedError(f"\"normal\" not implemented for '{kind}'")
+
+
+def _no_gradient(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The gradient of what was only drawn from: zeros."""
+    return new_tensor(filled(shape, grad._array.dtype, 0))
+
+
+def _history(grad_fn: str, *inputs: str) -> TensorOperator:
+    """The operator whose nodes ``normal`` leaves where these inputs are tensors."""
+    rules: dict[str, Any] = {
+        "mean": lambda grad, mean_shape: _no_gradient(grad, mean_shape),
+        "std": lambda grad, std_shape: _no_gradient(grad, std_shape),
+    }
+    return TensorOperator(
+        "normal", lambda mean, std: None, {x: rules[x] for x in inputs}, grad_fn=grad_fn
+    )
+
+
+#: By whether the mean and the deviation are tensors.
+_HISTORIES = {
+    (True, False): _history("NormalBackward1", "mean"),
+    (False, True): _history("NormalBackward2", "std"),
+    (True, True): _history("NormalBackward3", "mean", "std"),
+}
+
+
+def _normal(
+    generator: Generator | None, shape: tuple[int, ...], kind: np.dtype[Any], mean: Any, std: Any
+) -> np.ndarray[Any, Any]:
+    """Normal numbers of means and deviations that are numbers or broadcast to ``shape``."""
+    array = new_array(shape, kind)
+    if isinstance(std, np.ndarray):
+        if (half.readable(std) < 0).any():
+            raise RuntimeError(
+                f"normal expects all elements of std >= 0.0, but found min std {std.min():g}"
+            )
+        filling.fill_normal(generator, array, 0.0, 1.0)
+        array = _rounded(np.multiply, array, std)
+    else:
+        filling.fill_normal(generator, array, 0.0, std)
+    return _rounded(np.add, array, np.asarray(mean))
+
+
+def _rounded(function: Callable[..., Array], array: Array, other: Array) -> Array:
+    """The function of an array and another one of its dtype, in that dtype."""
+    kind = array.dtype
+    other = half.readable(half.converted(other, kind))
+    return half.converted(function(half.readable(array), other), kind)
+
+
+_bernoulli = TensorOperator(
+    "bernoulli",
+    lambda input, draw: _drawn(input, draw),
+    {"input": lambda grad: zeros_like(grad)},
+    takes_half=True,
+)
+
+
+@method()
+@takes("input: Tensor", "input: Tensor, p: Real")
+def bernoulli(
+    input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Ones with the probabilities in ``input``, or with probability ``p``, else zeros."""
+    require_tensor("bernoulli", input)
+    if has_samples() or is_transformed(input):
+        return _bernoulli_of_samples(input, p, generator)
+    probabilities = input._array if p is None else p
+
+    def draw(array: np.ndarray[Any, Any]) -> None:
+        filling.fill_bernoulli(generator, array, probabilities)
+
+    made = _bernoulli(input, draw)
+    return made if out is None else leaf(made._array, False, out)
+
+
+def _bernoulli_of_samples(input: Tensor, p: Any, generator: Generator | None) -> Tensor:
+    refuse_same(input)
+    shape, kind = input._array.shape, input._array.dtype
+    if isinstance(p, float | int):
+        return _new(shape, _filled(kind, partial(_fill_with_bernoulli, generator, p)), False)
+    with no_grad():
+        uniform = _new(shape, _filled(kind, partial(filling.fill_uniform, generator)), False)
+        return (uniform < (input if p is None else p)).to(input.dtype)
+
+
+@method()
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Indices drawn from a row of weights, or from each row of a matrix of them."""
+    require_tensor("multinomial", input)
+    if out is not None and out._array.dtype != np.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype}")
+    if has_samples() or is_transformed(input):
+        refuse_same(input)
+        # Zeros for the samples that differ make the weights theirs.
+        samples = _new((), lambda shape: np.zeros(shape, input._array.dtype), False)
+        made: Tensor = _multinomial(input.detach() + samples, generator, num_samples, replacement)
+        return made
+    draw = partial(filling.multinomial, generator)
+    drawn = capture.drawn(draw, input._array, num_samples, replacement)
+    return leaf(drawn, False, out)
+
+
+def _rows_of_weights(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    input, *options = arguments
+    if input._array.ndim == 2:
+        made: Tensor = operator(input, *options)
+        return made
+    return folded(operator, size, arguments, mapped)
+
+
+_multinomial = TensorOperator(
+    "multinomial",
+    lambda input, generator, count, replacement: filling.multinomial(
+        generator, input, count, replacement
+    ),
+    {},
+    batch=_rows_of_weights,
+    takes_half=True,
+)
+
+
+# --- in place -------------------------------------------------------------------------------------
+
+
+def _drawn(array: np.ndarray[Any, Any], draw: Draw) -> np.ndarray[Any, Any]:
+    made = np.empty_like(array)
+    draw(made)
+    return made
+
+
+def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
+    """How a tensor is filled by a method of this name, which autograd sees as a constant."""
+    recorded = TensorOperator(
+        name,
+        lambda input, draw: _drawn(input, draw),
+        {"input": lambda grad: zeros_like(grad)},
+        grad_fn=grad_fn or camel_case(name) + "Backward0",
+        takes_half=True,
+    )
+
+    def fill_plain(tensor: Tensor, draw: Draw) -> None:
+        before_write(tensor)
+        drawn_into(tensor._array, draw)
+        bump_version(tensor)
+
+    def fill(tensor: Tensor, draw: Draw) -> Tensor:
+        if has_samples() or is_transformed(tensor):
+            tensor.zero_()  # for its history
+            fill_samples(tensor, lambda memory: fill_plain(memory, draw))
+            return tensor
+        if tensor._requires_grad and grad_mode.enabled:
+            return compute_then_write(tensor, lambda before: recorded(before, draw))
+        fill_plain(tensor, draw)
+        return tensor
+
+    return fill
+
+
+_fill_uniform, _fill_normal = _in_place("uniform"), _in_place("normal")
+_fill_random, _fill_bernoulli = _in_place("random"), _in_place("bernoulli")
+_fill_log_normal, _fill_cauchy = _in_place("log_normal"), _in_place("cauchy")
+_fill_exponential, _fill_geometric = _in_place("exponential"), _in_place("geometric")
+
+
+@method()
+def uniform_(
+    self: Tensor, from_: Real = 0, to: Real = 1, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with uniform numbers in [from, to)."""
+    return _fill_uniform(self, lambda array: filling.fill_uniform(generator, array, from_, to))
+
+
+@method()
+def normal_(
+    self: Tensor, mean: Real = 0, std: Real = 1, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with normal numbers."""
+    return _fill_normal(self, lambda array: filling.fill_normal(generator, array, mean, std))
+
+
+@method()
+@takes("self: Tensor", "self: Tensor, to: int", "self: Tensor, from_: int, to: int | None")
+def random_(
+    self: Tensor, from_: Any = None, to: Any = None, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with whole numbers: ``random_()``, ``random_(to)`` or ``random_(from, to)``."""
+
+    def draw(array: np.ndarray[Any, Any]) -> None:
+        if from_ is None and to is None:
+            filling.fill_random(generator, array)
+        elif to is None:
+            filling.fill_randint(generator, array, 0, from_)
+        else:
+            filling.fill_randint(generator, array, from_ or 0, to)
+
+    return _fill_random(self, draw)
+
+
+@method()
+@takes("self: Tensor, p?: Tensor | Real")
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with ones of probability ``p`` (a number, or a tensor of them) and zeros."""
+    if isinstance(p, Tensor) and (has_samples() or is_transformed((self, p))):
+        refuse_same(p)
+        with no_grad():
+            return self.copy_(bernoulli(p.expand(self._array.shape), generator=generator))
+    probability = p._array if isinstance(p, Tensor) else p
+    return _fill_bernoulli(
+        self, lambda array: filling.fill_bernoulli(generator, array, probability)
+    )
+
+
+@method()
+def log_normal_(
+    self: Tensor, mean: Real = 1, std: Real = 2, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with numbers whose logarithms are normal."""
+    return _fill_log_normal(
+        self, lambda array: filling.fill_log_normal(generator, array, mean, std)
+    )
+
+
+@method()
+def exponential_(self: Tensor, lambd: Real = 1, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exponentially distributed numbers of rate ``lambd``."""
+    return _fill_exponential(self, lambda array: filling.fill_exponential(generator, array, lambd))
+
+
+@method()
+def cauchy_(
+    self: Tensor, median: Real = 0, sigma: Real = 1, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with numbers of the Cauchy distribution."""
+    return _fill_cauchy(self, lambda array: filling.fill_cauchy(generator, array, median, sigma))
+
+
+@method()
+def geometric_(self: Tensor, p: Real, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the numbers of trials up to the first success of probability ``p``."""
+    return _fill_geometric(self, lambda array: filling.fill_geometric(generator, array, p))

@@ -1,0 +1,279 @@
+"""Sequences of numbers: ``arange``, ``linspace``, ``logspace``, and the indices of triangles.
+
+Users call them. Numbers are computed in float64 by NumPy and rounded as torch rounds them; nothing
+here is recorded.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import half_precision
+from ...backend import backend_for
+from ...dtype import float64, int64
+from ...executor.capture import constant
+from ...number_range import checked_number
+from ...tensor import Tensor
+from ...warn_once import warn_caller
+from ..arguments.kinds import takes
+from ..arguments.requirements import converted, kind_of_new, leaf, require_real
+
+__all__ = ["arange", "linspace", "logspace", "tril_indices", "triu_indices"]
+
+
+#: Ints within these bounds are exact in float64, in which ranges are counted.
+_WHOLE = 1 << 48
+
+
+def _bound(value: Any) -> Any:
+    return value.item() if isinstance(value, (Tensor, np.generic)) else value
+
+
+#: Stands for an argument that was not given, where None would be an error.
+_NOT_GIVEN: Any = object()
+
+
+@takes("end: Number", "start: Number, end: Number, step?: Number")
+def arange(
+    start: Any = _NOT_GIVEN,
+    end: Any = _NOT_GIVEN,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``start, start + step, ...`` up to but not including ``end``; int64 if all are ints."""
+    where = backend_for(device)
+    if end is _NOT_GIVEN:
+        if start is _NOT_GIVEN:
+            raise TypeError("arange() missing 1 required positional argument: 'end'")
+        start, end = 0, start
+    elif start is _NOT_GIVEN:
+        start = 0
+    if dtype is None and out is None and start.__class__ is end.__class__ is step.__class__ is int:
+        if step > 0 and start <= end and -_WHOLE < start and end < _WHOLE:
+            return leaf(constant(np.arange(start, end, step)), requires_grad, None, where)
+    _require_bounds("arange", start=start, end=end, step=step)
+    start, end, step = _bound(start), _bound(end), _bound(step)
+    fractional = any(isinstance(x, float) for x in (start, end, step))
+    default = None if fractional else int64.numpy
+    kind = kind_of_new("arange", dtype, out, default, without="bc")
+    if out is not None and kind.kind in "iu" and not int(step):
+        raise ValueError("arange(): step must be nonzero, which it is not as an integer of out")
+    if kind == np.int64 and any(isinstance(x, float) for x in (start, end, step)):
+        _count("arange", start, end, step, kind)  # the checks are of what was given
+        start, end = int(start), int(end)
+        if step and not int(step):
+            raise ValueError(
+                f"arange(): step must be nonzero, but {step} is 0 as int64; choose a floating dtype"
+            )
+        step = int(step)
+    count = _count("arange", start, end, step, kind)
+    return leaf(_progression(start, step, count, kind), requires_grad, out, where)
+
+
+def _require_bounds(function: str, **given: Any) -> None:
+    """Raise unless all are real numbers; autograd follows none of them."""
+    for name, value in given.items():
+        require_real(function, name, value, "double")
+
+
+def _count(function: str, start: Any, end: Any, step: Any, kind: np.dtype[Any]) -> int:
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if kind.kind in "iu" and int(step):
+        whole, into = int(end) - int(start), int(step)
+        if float(whole) == end - start and into == step:
+            return -(-whole // into)
+    count = math.ceil((end - start) / step)
+    if count >= 1 << 48:
+        raise RuntimeError(f"{function}: invalid size {count}, possible overflow?")
+    return count
+
+
+def _progression(start: Any, step: Any, count: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if kind.kind in "iu":
+        return constant((int(start) + int(step) * np.arange(count)).astype(kind))
+    return constant(
+        converted(float(start) + float(step) * np.arange(count, dtype=np.float64), kind)
+    )
+
+
+@takes("start: Number, end: Number, step?: Number")
+def range_(
+    start: Any,
+    end: Any,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``start, start + step, ...`` up to and including ``end``; use ``arange`` instead."""
+    warn_caller(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+    )
+    where = backend_for(device)
+    _require_bounds("range", start=start, end=end, step=step)
+    start, end, step = _bound(start), _bound(end), _bound(step)
+    _count("range", start, end, step, float64.numpy)
+    count = math.floor((end - start) / step) + 1
+    kind = kind_of_new("range", dtype, out, without="bc")
+    return leaf(_progression(start, step, count, kind), requires_grad, out, where)
+
+
+range_.__name__ = range_.__qualname__ = "range"
+
+
+def _require_scalars(function: str, start: Any, end: Any) -> None:
+    for name, x in (("start", start), ("end", end)):
+        if isinstance(x, Tensor) and x._array.ndim:
+            raise RuntimeError(
+                f"{function} only supports 0-dimensional start and end tensors, but got {name} "
+                f"with {x._array.ndim} dimension(s)."
+            )
+
+
+def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Numbers at equal distances, in float64; symmetric about the middle and rounded as torch's."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if kind.kind == "b" and steps > 1:
+        raise NotImplementedError(
+            "\"linspace_cpu\" not implemented for 'Bool'; choose an int dtype"
+        )
+    real = np.dtype(np.float32) if kind.kind in "fV" and kind.itemsize < 8 else float64.numpy
+    start, end = _bound(start), _bound(end)
+    if kind.kind in "iu":  # as torch has it: both are numbers of the dtype
+        start, end = [int(np.array(int(x)).astype(kind)) for x in (start, end)]
+    first, last = real.type(start), real.type(end)
+    if steps < 2:
+        return np.full(steps, float(first))
+    step = (last - first) / real.type(steps - 1)
+    if kind.kind == "V":  # as torch has it: the step is a number of the dtype
+        step = half_precision.readable(half_precision.converted(np.array(step), kind))
+    step = float(step)
+    # Products of float32 numbers are exact in float64, so these sums round once, as torch's do.
+    places = np.arange(steps, dtype=np.float64)
+    half = steps // 2
+    made = float(first) + step * places
+    made[half:] = float(last) - step * (steps - 1 - places[half:])
+    return made
+
+
+_NUMBERS = (int, float)
+_SMALL = 1024  # elements of a sequence that is kept
+
+
+@functools.lru_cache(maxsize=64, typed=True)
+def _spaced_before(
+    start: float, end: float, steps: int, kind: np.dtype[Any], signs: tuple[float, float]
+) -> np.ndarray[Any, Any]:
+    """The elements of ``linspace``, which programs ask for again and again."""
+    return converted(_spaced(start, end, steps, kind), kind)
+
+
+@takes("start: Number | Tensor, end: Number | Tensor, steps: int")
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, both included, at equal distances."""
+    where = backend_for(device)
+    without = "b" if steps > 1 else ""
+    _require_scalars("linspace", start, end)
+    kind = kind_of_new("linspace", dtype, out, without=without)
+    for end_of_range in (start, end):
+        if not isinstance(end_of_range, Tensor) and not 0 <= end_of_range <= 127:
+            checked_number(end_of_range, kind)
+    plain = start.__class__ in _NUMBERS and end.__class__ in _NUMBERS and steps.__class__ is int
+    if plain and steps <= _SMALL:
+        signs = math.copysign(1, start), math.copysign(1, end)  # 0.0 and -0.0 are equal as keys
+        made = _spaced_before(start, end, steps, kind, signs).copy()
+    else:
+        made = converted(_spaced(start, end, steps, kind), kind)
+    return leaf(constant(made), requires_grad, out, where)
+
+
+@takes("start: Number | Tensor, end: Number | Tensor, steps: int, base?: Real")
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``base`` to the powers of ``linspace(start, end, steps)``."""
+    where = backend_for(device)
+    without = "b" if steps > 1 else ""
+    _require_scalars("logspace", start, end)
+    kind = kind_of_new("logspace", dtype, out, without=without)
+    powers = np.power(float(base), _spaced(start, end, steps, kind))
+    return leaf(constant(converted(powers, kind)), requires_grad, out, where)
+
+
+def _require_sizes(function: str, row: int, col: int) -> None:
+    for name, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise RuntimeError(f"{function}(): {name} must be non-negative, got {size}")
+
+
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+) -> Tensor:
+    """Rows and columns, as a tensor (2, count), of the lower triangle of a row x col matrix."""
+    where = backend_for(device)
+    _require_sizes("tril_indices", row, col)
+    kind = kind_of_new("tril_indices", dtype, None, int64.numpy, without="bcfV")
+    made = constant(np.array(np.tril_indices(row, offset, col), dtype=kind))
+    return leaf(made, False, None, where)
+
+
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+) -> Tensor:
+    """Rows and columns, as a tensor (2, count), of the upper triangle of a row x col matrix."""
+    where = backend_for(device)
+    _require_sizes("triu_indices", row, col)
+    kind = kind_of_new("triu_indices", dtype, None, int64.numpy, without="bcfV")
+    made = constant(np.array(np.triu_indices(row, offset, col), dtype=kind))
+    return leaf(made, False, None, where)

@@ -1,0 +1,1 @@
+"""Reading and writing by subscripts, index tensors and masks."""

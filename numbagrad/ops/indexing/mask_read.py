@@ -1,0 +1,81 @@
+"""Reading by what elements are: where a mask holds, and where they are not zero.
+
+The sizes of these results depend on values, so that no program has them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...backend import refuse_foreign
+from ...executor import capture
+from ...executor import indexing as executor
+from ...tensor import Tensor, new_tensor
+from ...transforms.levels import is_transformed, refuse_samples
+from ..arguments.shapes import common_shape
+from ..methods.registry import method
+from ..operators.tensor_operator import TensorOperator
+from ..views.expand import expand
+from ..views.view import reshape
+from .gather import index_select_operator, select_samples
+
+__all__ = ["argwhere", "masked_select", "nonzero"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _mask_of(name: str, mask: Tensor) -> Array:
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(f"{name}: expected BoolTensor for mask")
+    return mask._array
+
+
+@method()
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where the mask holds, as a vector; both broadcast together."""
+    if is_transformed(mask):
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
+            "support this because for each batch this would return a differently shaped Tensor. "
+            "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
+            "feature."
+        )
+    array = _mask_of("masked_select", mask)
+    refuse_foreign("masked_select", array)
+    shape = common_shape([input._array.shape, array.shape])
+    if input._array.shape != shape:
+        input = expand(input, shape)
+    capture.refuse("masked_select(), whose size depends on values")
+    found = np.broadcast_to(array, shape).reshape(-1).nonzero()[0]
+    return _masked_select(reshape(input, -1), 0, new_tensor(found))
+
+
+_masked_select = TensorOperator(
+    "masked_select",
+    lambda input, dim, index: executor.index_select(input, dim, index),
+    dict(index_select_operator.gradient),
+    batch=select_samples,
+    takes_half=True,
+    portable=True,
+)
+
+
+@method()
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """Indices of the elements that are not zero: rows of a matrix, or a vector a dimension."""
+    capture.refuse("nonzero(), whose size depends on values")
+    refuse_samples("nonzero", input)
+    array = input._array
+    refuse_foreign("nonzero", array)
+    if as_tuple:
+        found = array.reshape(-1).nonzero() if array.ndim == 0 else array.nonzero()
+        return tuple([new_tensor(places) for places in found])
+    return new_tensor(np.argwhere(array))
+
+
+@method()
+def argwhere(input: Tensor) -> Tensor:
+    """Indices of the elements that are not zero, as rows of a matrix."""
+    return nonzero(input)

@@ -1,0 +1,311 @@
+"""Copies with other values at some places, rows that are not too long, and histograms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ...autograd.inplace import compute_then_write
+from ...backend import refuse_foreign
+from ...dtype import scalar_type_name
+from ...executor import capture
+from ...executor.plan.sharing import reach
+from ...tensor import Tensor, new_tensor
+from ..arguments.kinds import Ints, Real, takes
+from ..arguments.output import write_result, write_results
+from ..arguments.requirements import is_complex_number
+from ..arguments.shapes import dimension, sizes_of
+from ..methods.registry import method
+from ..pointwise.functions import ceil, floor
+from ..pointwise.functions import round as nearest_number
+from ..pointwise.selection import where
+from ..reductions.sorting import _INTERPOLATIONS as INTERPOLATIONS
+from ..reductions.sorting import _check_fractions as check_fractions
+from ..reductions.sorting import quantile, sort
+from ..reductions.statistics import vector_norm
+from ..views.strided import overlaps
+from ..views.view import reshape, unsafe_view
+from ..writing.inplace import fill_, install_in_place
+from .gather import gather
+
+__all__ = [
+    "as_strided_scatter", "fill", "histogram", "nanquantile", "put", "renorm",
+]  # fmt: skip
+
+
+# --- values at places -----------------------------------------------------------------------------
+
+
+def _check_put(input: Tensor, index: Tensor, source: Tensor) -> None:
+    if index._array.dtype != np.int64:
+        raise RuntimeError(
+            "put_(): Expected a long tensor for index, but got "
+            f"{scalar_type_name(index.dtype)}; convert with .long()"
+        )
+    if index._array.size != source._array.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got "
+            f"source.numel() = {source._array.size}, index.numel() = {index._array.size}"
+        )
+    if input.dtype is not source.dtype:
+        kinds = [scalar_type_name(x.dtype) for x in (input, source)]
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{kinds[0]} and source.dtype = {kinds[1]}"
+        )
+
+
+@method()
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with ``source`` at places counted through the whole tensor, or added there.
+
+    Raises:
+        IndexError: for places beyond the tensor, or as many as there are no sources.
+        RuntimeError: for another dtype.
+    """
+    _check_put(input, index, source)
+    flat = reshape(input, (-1,))
+    made = flat.index_put((reshape(index, (-1,)),), reshape(source, (-1,)), accumulate)
+    return unsafe_view(made, input._array.shape)
+
+
+install_in_place(put)
+
+
+def _check_region(
+    input: Tensor, src: Tensor, sizes: Sequence[int], steps: Sequence[int], offset: int
+) -> None:
+    """Raise torch's errors for a part of the memory of ``input`` that ``src`` does not fit."""
+    shown = f"sizes {list(sizes)}, strides {list(steps)} and storage offset {offset}"
+    if len(sizes) != len(steps):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if min(*sizes, *steps, offset, 0) < 0:
+        raise RuntimeError(f"as_strided_scatter(): none may be negative: {shown}")
+    if 0 not in sizes and offset + reach(tuple(sizes), tuple(steps)) > input._array.size:
+        raise RuntimeError(
+            f"as_strided_scatter(): {shown} are out of bounds for a tensor of "
+            f"{input._array.size} elements"
+        )
+    if src._array.shape != tuple(sizes):
+        raise RuntimeError(
+            "as_strided_scatter(): expected src to have a size equal to the slice of self. src size"
+            f" = {list(src._array.shape)}, slice size = {list(sizes)}"
+        )
+    if overlaps(sizes, steps):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            f"single memory location: {shown}"
+        )
+
+
+@method()
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None
+) -> Tensor:
+    """A copy of ``input``, without gaps, with ``src`` where ``as_strided`` shows its memory."""
+    shape = input._array.shape
+    sizes, steps = sizes_of((size,)), sizes_of((stride,))
+    _check_region(input, src, sizes, steps, storage_offset or 0)
+    refuse_foreign("as_strided_scatter", input._array)
+    places = np.asarray(storage_offset or 0)
+    for count, step in zip(sizes, steps, strict=True):
+        places = np.add.outer(places, np.arange(count) * step)
+    if places.size and not 0 <= places.min() <= places.max() < input._array.size:
+        raise RuntimeError(
+            f"as_strided_scatter: sizes {list(sizes)}, strides {list(steps)} and storage offset "
+            f"{storage_offset or 0} are out of bounds for storage of {input._array.size} elements"
+        )
+    index = new_tensor(capture.constant(places.reshape(-1)))
+    source = reshape(src, (-1,)).to(input.dtype)
+    return unsafe_view(reshape(input, (-1,)).index_put((index,), source), shape)
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like ``input`` of one value, a number or a tensor without dimensions."""
+    return fill_(input.clone(), value)
+
+
+@method("apply_")
+def _apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Write what a function of Python returns for each element.
+
+    Raises:
+        RuntimeError: if the tensor requires grad.
+    """
+    return _mapped("apply_", "var", self, (), callable)
+
+
+@method("map_")
+def _map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Write what a function of Python returns for each element and that of ``tensor``.
+
+    Raises:
+        RuntimeError: if one of them requires grad.
+    """
+    return _mapped("map_", "var", self, (tensor.expand(self._array.shape),), callable)
+
+
+def _mapped(
+    name: str, what: str, self: Tensor, others: tuple[Tensor, ...], function: Callable[..., Any]
+) -> Tensor:
+    if any([x._requires_grad for x in (self, *others)]):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use {what}.detach().{name}() "
+            "instead."
+        )
+    capture.refuse(f"{name}(), which runs a function of Python")
+
+    def compute(before: Tensor) -> Tensor:
+        lists = [x._array.reshape(-1).tolist() for x in (before, *others)]
+        made = np.array([function(*values) for values in zip(*lists, strict=True)])
+        return new_tensor(made.astype(before._array.dtype).reshape(before._array.shape))
+
+    return compute_then_write(self, compute, *others)
+
+
+# --- lengths --------------------------------------------------------------------------------------
+
+
+@method()
+def renorm(
+    input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None
+) -> Tensor:
+    """The slices along ``dim``, shortened to a p-norm of ``maxnorm`` where they are longer.
+
+    Raises:
+        RuntimeError: for numbers that are not positive, and fewer than two dimensions.
+    """
+    for name, number in (("p", p), ("maxnorm", maxnorm)):
+        if is_complex_number(number):
+            raise RuntimeError(f"renorm: {name} must be real-valued")
+    if not p > 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported: {p}")
+    if not maxnorm >= 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    rank = input._array.ndim
+    if rank < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {rank} dimensions")
+    kept = dimension(rank, dim)
+    others = [d for d in range(rank) if d != kept]
+    length = vector_norm(input, p, others, True)
+    factor = where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
+    return write_result("renorm", input * factor, out)
+
+
+install_in_place(renorm)
+
+
+# --- shares and counts ----------------------------------------------------------------------------
+
+
+@method()
+def nanquantile(
+    input: Tensor,
+    q: Tensor | Real,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
+) -> Tensor:
+    """``quantile`` of the elements that are not NaN; NaN where all are."""
+    array = input._array
+    refuse_foreign("nanquantile", array)
+    if array.dtype not in (np.float32, np.float64) or array.ndim == 0 or array.size == 0:
+        made = quantile(input, q, dim, keepdim, interpolation=interpolation)
+        return write_result("nanquantile", made, out)
+    if interpolation not in INTERPOLATIONS:
+        raise RuntimeError(
+            "nanquantile() interpolation must be one of linear, lower, higher, midpoint or "
+            f"nearest, but got {interpolation}"
+        )
+    if not isinstance(q, Tensor):
+        q = new_tensor(capture.constant(np.array(q, array.dtype)))
+    if q.dtype is not input.dtype:
+        raise RuntimeError("nanquantile() q tensor must be same dtype as the input tensor")
+    capture.check(check_fractions, q._array)
+    place = 0 if dim is None else dimension(array.ndim, dim)
+    rows = reshape(input, (-1,)) if dim is None else input.movedim(place, -1)
+    ordered = sort(rows, -1).values  # NaN behind all numbers
+    counts = (rows == rows).sum(-1, True).to(input.dtype)
+    ranks = reshape(q, (-1,)) * (counts - 1).clamp_min(0)
+    known = ranks.detach()
+    if interpolation == "lower":
+        known = floor(known)
+    elif interpolation == "higher":
+        known = ceil(known)
+    elif interpolation == "nearest":
+        known = nearest_number(known)
+    below = floor(known)
+    made = gather(ordered, -1, below.long())
+    if interpolation in ("linear", "midpoint"):
+        above = gather(ordered, -1, ceil(known).long())
+        made = made.lerp(above, ranks - below if interpolation == "linear" else (ranks * 0 + 0.5))
+    made = made.movedim(-1, 0)
+    kept = made._array.shape[1:]
+    if keepdim:
+        kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
+    return write_result("nanquantile", unsafe_view(made, (*q._array.shape, *kept)), out)
+
+
+@method()
+@takes("input: Tensor, bins: Tensor", "input: Tensor, bins?: int")
+def histogram(
+    input: Tensor,
+    bins: Any = 100,
+    *,
+    range: tuple[float, float] | None = None,  # noqa: A002 - torch's name
+    weight: Tensor | None = None,
+    density: bool = False,
+    out: Any = None,
+) -> Any:
+    """How many elements, or what weight of them, lie in each bin; and the edges of the bins.
+
+    Args:
+        input: floats of any shape.
+        bins: how many bins of one size, or their edges.
+        range: the first and the last edge; the least and the largest element unless given.
+        weight: what each element counts.
+        density: whether to divide by the total and the size of each bin.
+
+    Raises:
+        RuntimeError: for ranges and numbers of bins that there are not.
+        NotImplementedError: for integers.
+    """
+    array = input._array
+    if array.dtype not in (np.float32, np.float64):
+        raise NotImplementedError(
+            f"\"histogramdd\" not implemented for '{scalar_type_name(input.dtype)}'"
+        )
+    capture.refuse("histogram(), whose edges are values")
+    kind = array.dtype
+    if isinstance(bins, Tensor):
+        edges = bins._array
+    else:
+        if bins < 1:
+            raise RuntimeError(
+                f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0"
+            )
+        low, high = range if range is not None else (
+            (array.min(), array.max()) if array.size else (0.0, 1.0)
+        )  # fmt: skip
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise RuntimeError(
+                f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite"
+            )
+        if low > high:
+            raise RuntimeError(
+                f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} "
+                "for dimension 0"
+            )
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        edges = np.linspace(low, high, bins + 1).astype(kind)
+    weights = None if weight is None else weight._array.reshape(-1)
+    counts, _ = np.histogram(array.reshape(-1), edges, weights=weights, density=density)
+    made = [new_tensor(counts.astype(kind)), new_tensor(edges.copy())]
+    return return_types.histogram(*write_results("histogram", made, out))

@@ -1,0 +1,373 @@
+"""Writing by index tensors along one dimension: scatter, scatter_add, scatter_reduce.
+
+Each returns a changed copy, and has a method with an underscore that changes the tensor itself. The
+operator that adds at indices stands in ``gather.py``, beside those that read there; writes at a
+vector of indices are in ``index_write.py``, those by masks in ``mask_write.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...autograd import tensor_interface as tensors
+from ...autograd.grad_mode import state as grad_mode
+from ...autograd.inplace import write_inplace
+from ...autograd.node import Node, edge_of
+from ...autograd.once_differentiable import with_history
+from ...executor import capture
+from ...executor import indexing as executor
+from ...executor.arrays import filled_like
+from ...executor.plan.sharing import check_written_once
+from ...number_range import checked_number
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import after_samples, stacked
+from ...transforms.levels import Batched, is_transformed, state_of
+from ..arguments.requirements import refuse_complex, require_tensor_or_number
+from ..arguments.shapes import dimension
+from ..methods.registry import method
+from ..operators.pointwise_operator import pointwise
+from ..operators.tensor_operator import TensorOperator
+from ..views.view import reshape
+from ..writing.inplace import install_in_place, zeros_for
+from .gather import (
+    check_index,
+    checking,
+    gather_operator,
+    index_tensor,
+    padded,
+    scatter_add_operator,
+)
+from .items import getitem
+from .subscript import ALL
+
+__all__ = ["scatter", "scatter_add", "scatter_reduce"]
+
+Array = np.ndarray[Any, Any]
+Key = tuple[Any, ...]
+
+
+def _check_scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> Array:
+    own = input._array.shape
+    source = () if src is None else src._array.shape
+    if src is not None and src._array.dtype != input._array.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    array = check_index(name, input, dim, index)
+    for place, size in enumerate(array.shape if own else ()):
+        outside = place != dim and size > own[place]
+        if outside or (src is not None and size > (source[place] if source else 1)):
+            text = f"Expected index {list(array.shape)} to be no larger than self {list(own)} apart"
+            text += f" from dimension {dim}"
+            if src is not None:
+                text += f" and to be no larger size than src {list(source)}"
+            raise RuntimeError(text)
+    return array
+
+
+def _has_number(input: Tensor, index: Tensor, src: Any) -> bool:
+    """Whether a tensor has no dimensions: it counts as a vector of one element."""
+    if input._array.ndim and index._array.ndim:
+        return isinstance(src, Tensor) and not src._array.ndim
+    return max(input._array.ndim, index._array.ndim) < 2
+
+
+def as_vector(given: Any) -> Any:
+    """A tensor without dimensions as a vector; anything else as it is."""
+    if isinstance(given, Tensor) and not given._array.ndim:
+        return reshape(given, (1,))
+    return given
+
+
+@method()
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy with ``src[i, j]`` added at ``[index[i, j], j]`` for dim 0, and so on."""
+    dim = dimension(input._array.ndim, dim)
+    if _has_number(input, index, src):
+        made = scatter_add(as_vector(input), dim, as_vector(index), as_vector(src))
+        return reshape(made, input._array.shape)
+    array = _check_scatter("scatter", input, dim, index, src)
+    return scatter_add_operator(input, dim, index_tensor(index, array), src)
+
+
+@method("scatter_add_")
+def _scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """``scatter_add`` in place."""
+    check_written_once(input._array)
+    dim = dimension(input._array.ndim, dim)
+    if _has_number(input, index, src):
+        _scatter_add_(as_vector(input), dim, as_vector(index), as_vector(src))
+        return input
+    array = _check_scatter("scatter", input, dim, index, src)
+    return write_inplace(
+        input,
+        scatter_add_operator,
+        lambda output: capture.write(executor.scatter_add, output, dim, array, src._array),
+        dim,
+        index_tensor(index, array),
+        src,
+    )
+
+
+def _scattered(array: Array, dim: int, index: Array, values: Any) -> Array:
+    result = array.copy("C")
+    if result.ndim == 0:
+        result[...] = values if np.ndim(values) == 0 else values.reshape(-1)[-1]
+        return result
+    if isinstance(values, np.ndarray) and values.ndim:
+        values = values[tuple([slice(size) for size in index.shape])]
+    np.put_along_axis(result[_corner(result, dim, index)], index, values, dim)
+    return result
+
+
+def _corner(array: Array, dim: int, index: Array) -> Key:
+    """The part of ``array`` that indices along ``dim`` can name."""
+    return tuple([ALL if k == dim else slice(size) for k, size in enumerate(index.shape)])
+
+
+scatter_source_operator = TensorOperator(
+    "scatter",
+    lambda input, dim, index, src: _scattered(input, dim, index, src),
+    {
+        "input": lambda grad, dim, index: scatter_value_operator(grad, dim, index, 0.0),
+        "index": None,  # type: ignore[dict-item]
+        "src": lambda grad, dim, index, src_shape: padded(
+            gather_operator(grad, dim, index), src_shape
+        ),
+    },
+    batch=checking(stacked(dim=after_samples)),
+    takes_half=True,
+)
+scatter_value_operator = TensorOperator(
+    "scatter",
+    lambda input, dim, index, value: _scattered(input, dim, index, value),
+    {
+        "input": lambda grad, dim, index: scatter_value_operator(grad, dim, index, 0.0),
+        "index": None,  # type: ignore[dict-item]
+    },
+    grad_fn="ScatterBackward1",
+    batch=checking(stacked(dim=after_samples)),
+)
+
+
+@method()
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:
+    """A copy with ``src[i, j]`` (or a number) written at ``[index[i, j], j]`` for dim 0.
+
+    ``reduce`` is None, "add" or "multiply". Where an index is named twice and nothing is reduced,
+    one of the values is written.
+    """
+    if src is None:
+        src = value
+    require_tensor_or_number("scatter", src, "src", 4)
+    dim = dimension(input._array.ndim, dim)
+    if _has_number(input, index, src):
+        vectors = as_vector(input), dim, as_vector(index), as_vector(src)
+        return reshape(scatter(*vectors, reduce=reduce), input._array.shape)
+    if reduce is not None:
+        if reduce not in ("add", "multiply"):
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        source = src
+        if not isinstance(src, Tensor):
+            number = checked_number(src, input._array.dtype)
+            source = new_tensor(
+                filled_like(input._array, index._array.shape, input._array.dtype, number)
+            )
+        return scatter_reduce(input, dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
+    tensor = src if isinstance(src, Tensor) else None
+    array = _check_scatter("scatter", input, dim, index, tensor)
+    if tensor is None:
+        number = checked_number(src, input._array.dtype)
+        return scatter_value_operator(input, dim, index_tensor(index, array), number)
+    return scatter_source_operator(input, dim, index_tensor(index, array), tensor)
+
+
+_REDUCTIONS: dict[str, Any] = {
+    "sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum,
+}  # fmt: skip
+
+
+def _reduced(array: Array, dim: int, index: Array, source: Array, reduce: str, own: bool) -> Array:
+    result = array.copy("C")
+    places = tuple(
+        [
+            index.reshape(-1) if k == dim else grid.reshape(-1)
+            for k, grid in enumerate(np.indices(index.shape))
+        ]
+    )
+    values = source[tuple([slice(size) for size in index.shape])].reshape(-1)
+    if result.ndim == 0:
+        result, places = result.reshape(1), (index.reshape(-1),)
+    if not own:
+        neutral = {"sum": 0, "prod": 1, "mean": 0}.get(reduce)
+        if neutral is None:
+            result[places] = values
+        else:
+            result[places] = neutral
+    _REDUCTIONS["sum" if reduce == "mean" else reduce].at(result, places, values)
+    if reduce == "mean":
+        counts = np.full(result.shape, 1 if own else 0, np.int64)
+        np.add.at(counts, places, 1)
+        counts = np.maximum(counts, 1)
+        result = result / counts if result.dtype.kind in "fV" else result // counts
+    return result.astype(array.dtype, copy=False).reshape(array.shape)
+
+
+def _reduce_gradient(
+    grad: Tensor, input: Tensor, dim: int, index: Tensor, src: Tensor, result: Tensor, how: Any
+) -> tuple[Tensor, Tensor]:
+    """Gradients of ``input`` and ``src`` in scatter_reduce.
+
+    ``how`` is (reduce, include_self, the name of the operator in messages).
+    """
+    reduce, own, _ = how
+    shape = src._array.shape
+    ones = new_tensor(filled_like(grad._array, index._array.shape, grad._array.dtype, 1))
+    if reduce == "sum":
+        to_input, to_src = grad, gather_operator(grad, dim, index)
+    elif reduce == "mean":
+        start = new_tensor(
+            filled_like(grad._array, input._array.shape, grad._array.dtype, int(own))
+        )
+        share = grad / scatter_add_operator(start, dim, index, ones).clamp(min=1)
+        to_input, to_src = share, gather_operator(share, dim, index)
+    elif reduce == "prod":
+        to_input, to_src = _product_gradient(grad, input, dim, index, src, result, how)
+    else:
+        same = _equal(input, result)
+        chosen = _equal(_corner_of(src, index), gather_operator(result, dim, index))
+        # Without the elements themselves there are none of them where something is scattered to.
+        start = same if own else scatter_value_operator(same, dim, index, 0.0)
+        counts = scatter_add_operator(start, dim, index, chosen)
+        share = grad / counts
+        to_input, to_src = share * same, gather_operator(share, dim, index) * chosen
+    if not own:
+        to_input = scatter_value_operator(to_input, dim, index, 0.0)
+    return to_input, padded(to_src, shape)
+
+
+def _product_gradient(
+    grad: Tensor, input: Tensor, dim: int, index: Tensor, src: Tensor, result: Tensor, how: Any
+) -> tuple[Tensor, Tensor]:
+    """Gradients of a product: that of the other factors, also where a factor is zero.
+
+    A factor that is the only zero of its product is left out of it. If there are several, every
+    gradient is zero, but has no gradient in turn that could be computed from these products.
+    """
+    fill, dtype = pointwise("masked_fill"), input._array.dtype
+    factors = _corner_of(src, index)
+    none = zeros_for(input)
+    own_zero = pointwise("eq")(input.detach(), 0)
+    zero = pointwise("eq")(factors.detach(), 0)
+    zeros = gather_operator(
+        scatter_add_operator(none, dim, index, tensors.cast(zero, dtype)), dim, index
+    )
+    single = pointwise("logical_and")(zero, pointwise("eq")(zeros, 1))
+    others = fill(input, own_zero, 1)
+    to_input = grad * _scatter_reduce(others, dim, index, src, how) / others
+    without = _scatter_reduce(input, dim, index, fill(factors, single, 1), how)
+    to_src = pointwise("where")(
+        single,
+        gather_operator(grad * without, dim, index),
+        gather_operator(grad * result, dim, index) / fill(factors, zero, 1),
+    )
+    if grad_mode.enabled and to_src._requires_grad:
+        capture.refuse("the gradient of the gradient of a product, a branch on values")
+        if (_of_all_samples(zeros)._array > 1).any():
+            to_src = with_history(to_src, _SeveralZeros((edge_of(to_src),), how[2]))
+    return to_input, to_src
+
+
+def _of_all_samples(tensor: Tensor) -> Tensor:
+    """The memory that a Tensor under transformations shows a part of."""
+    while is_transformed(tensor):
+        state = state_of(tensor)
+        tensor = state.value if state.__class__ is Batched else state.primal
+    return tensor
+
+
+class _SeveralZeros(Node):
+    """Node of the gradient of a product with several zeros: raises when it is differentiated."""
+
+    __slots__ = ("operator",)
+
+    def __init__(self, next_edges: tuple[Any, ...], operator: str):
+        self.operator = operator
+        super().__init__(next_edges)
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        factor = "source" if self.operator == "index_reduce" else "src"
+        raise RuntimeError(
+            f"{self.operator}(): Double backward is unsupported for {factor} when >1 zeros in "
+            f"{factor} are scattered to the same position in self"
+        )
+
+
+def _equal(a: Tensor, b: Tensor) -> Tensor:
+    """1 where two tensors are equal, else 0, in their dtype; not recorded."""
+    return tensors.cast(pointwise("eq")(a.detach(), b.detach()), a._array.dtype)
+
+
+def _corner_of(src: Tensor, index: Tensor) -> Tensor:
+    shape = index._array.shape
+    if src._array.shape == shape:
+        return src
+    return getitem(src, (*[slice(size) for size in shape], ...))
+
+
+def reducing_operator(name: str) -> TensorOperator:
+    """An operator that reduces elements of a source into those at indices, of this name."""
+    return TensorOperator(
+        name,
+        lambda input, dim, index, src, how: _reduced(input, dim, index, src, *how[:2]),
+        {
+            "input": lambda grad, input, dim, index, src, result, how: _reduce_gradient(
+                grad, input, dim, index, src, result, how
+            )[0],
+            "index": None,  # type: ignore[dict-item]
+            "src": lambda grad, input, dim, index, src, result, how: _reduce_gradient(
+                grad, input, dim, index, src, result, how
+            )[1],
+        },
+        batch=checking(stacked(dim=after_samples)),
+    )
+
+
+_scatter_reduce = reducing_operator("scatter_reduce")
+
+
+@method()
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy in which ``src`` is reduced into ``input`` at the indices along ``dim``.
+
+    ``reduce`` is "sum", "prod", "mean", "amax" or "amin"; ``include_self`` says whether elements of
+    ``input`` that an index names take part.
+    """
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
+        )
+    if reduce != "sum":
+        refuse_complex(f"scatter_reduce_{reduce}", input._array)
+    dim = dimension(input._array.ndim, dim)
+    if _has_number(input, index, src):
+        vectors = as_vector(input), dim, as_vector(index), as_vector(src)
+        made = scatter_reduce(*vectors, reduce, include_self=include_self)
+        return reshape(made, input._array.shape)
+    array = _check_scatter("scatter", input, dim, index, src)
+    how = (reduce, include_self, "scatter_reduce")
+    return _scatter_reduce(input, dim, index_tensor(index, array), src, how)
+
+
+install_in_place(scatter)
+install_in_place(scatter_reduce)

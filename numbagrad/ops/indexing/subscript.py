@@ -1,0 +1,327 @@
+"""What stands between the brackets of ``x[...]``, taken apart into a view and index arrays.
+
+Used by ``ops/indexing/items.py``. As in torch, ints, slices and None are applied first, as a view;
+tensors and masks then index that view. (NumPy counts ints among the index arrays instead.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backend import refuse_foreign
+from ...executor import capture
+from ...executor.copying import are_inside
+from ...executor.plan.forms import ShapesDiffer, broadcast
+from ...tensor import Tensor, new_tensor
+from ...transforms.levels import Transformed
+from ..operators.pointwise_operator import pointwise
+
+Array = np.ndarray[Any, Any]
+ALL = slice(None)
+
+_TYPES = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+    "indices (got {})"
+)
+
+
+def is_basic(key: tuple[Any, ...]) -> bool:
+    """Whether a key holds nothing but ints, slices with positive steps, None and Ellipsis."""
+    for entry in key:
+        kind = entry.__class__
+        if kind is slice:
+            step = entry.step
+            if step is not None and (step.__class__ is not int or step <= 0):
+                return False
+        elif kind is not int and entry is not None and entry is not Ellipsis:
+            return False
+    return True
+
+
+def with_one_ellipsis(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A basic key with one Ellipsis, at the end if it had none; further ones stand for nothing."""
+    number = key.count(Ellipsis)
+    if number == 1:
+        return key
+    if not number:
+        return (*key, ...)
+    first = key.index(Ellipsis) + 1
+    return (*key[:first], *[entry for entry in key[first:] if entry is not Ellipsis])
+
+
+def basic_error(shape: tuple[int, ...], key: tuple[Any, ...]) -> Exception:
+    """The error for a basic key that does not fit a shape."""
+    taken = sum([isinstance(entry, (int, slice)) for entry in key])
+    for entry in key:
+        if isinstance(entry, slice):
+            entry.indices(1)  # raises where a bound is no integer
+    if not shape:
+        if any([isinstance(entry, slice) for entry in key]):
+            return IndexError("slice() cannot be applied to a 0-dim tensor.")
+        return IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
+    if taken > len(shape):
+        return IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    dim = 0
+    for entry in key:
+        if entry is Ellipsis:
+            dim = len(shape) - (taken - dim)
+        elif isinstance(entry, int):
+            if not -shape[dim] <= entry < shape[dim]:
+                return out_of_bounds(entry, dim, shape[dim])
+            dim += 1
+        elif isinstance(entry, slice):
+            dim += 1
+    return IndexError(f"the index {key} does not fit a tensor of shape {list(shape)}")
+
+
+def out_of_bounds(index: int, dim: int, size: int) -> IndexError:
+    """The error for an index beyond a dimension."""
+    return IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+
+
+class Subscript:
+    """A key as two steps: ``basic`` gives a view, and ``arrays`` index dimensions of the view.
+
+    Attributes:
+        basic: ints, slices and None, closed by an Ellipsis.
+        arrays: for dimensions of the view in their order a slice of all, or int64 indices, none of
+            them negative. Empty where the key is basic.
+    """
+
+    __slots__ = ("arrays", "basic")
+
+    def __init__(self, shape: tuple[int, ...], key: Any) -> None:
+        entries = _completed(len(shape), [_entry(x) for x in _as_tuple(key)])
+        basic: list[Any] = []
+        arrays: list[Any] = []
+        dim = 0  # of the tensor
+        order = 0
+        unfit: tuple[Array, int] | None = None
+        for entry in entries:
+            kind = entry.__class__
+            if kind is int:
+                if not shape:
+                    raise basic_error(shape, (entry,))
+                if not -shape[dim] <= entry < shape[dim]:
+                    raise out_of_bounds(entry, dim, shape[dim])
+                basic.append(entry)
+                dim += 1
+            elif kind is slice:
+                if not shape:
+                    raise basic_error(shape, (entry,))
+                basic.append(_checked_slice(entry))
+                arrays.append(ALL)
+                dim += 1
+            elif entry is None:
+                basic.append(None)
+                arrays.append(ALL)
+            elif entry.ndim == 0:  # a bool: a new dimension of size 1 or 0
+                capture.refuse("a bool as an index")
+                basic.append(None)
+                arrays.append(np.zeros(int(entry), np.int64))
+                order += 1
+            elif entry.dtype.kind == "b":
+                refuse_foreign("a mask as an index", entry)
+                capture.refuse("a mask as an index, which chooses as many elements as it holds")
+                if entry.shape != shape[dim : dim + entry.ndim]:
+                    unfit = unfit or (entry, len(arrays))
+                basic += [ALL] * entry.ndim
+                arrays += entry.nonzero()
+                dim += entry.ndim
+                order += entry.ndim
+            else:
+                basic.append(ALL)
+                arrays.append(_wrapped(entry, order, shape[dim]))
+                dim += 1
+                order += 1
+        self.basic = (*basic, ...)
+        if unfit is not None:
+            raise _unfit_mask(*unfit, np.broadcast_to(False, shape)[self.basic].shape)
+        self.arrays = _aligned(arrays) if order else ()
+
+
+def _as_tuple(key: Any) -> Sequence[Any]:
+    """The entries of a key; a list that holds more than numbers counts as a tuple."""
+    if isinstance(key, tuple):
+        return key
+    if isinstance(key, list) and len(key) < 32:
+        for entry in key:
+            if entry is None or entry is Ellipsis:
+                return key
+            if isinstance(entry, (Tensor, slice, list, tuple, np.ndarray)):
+                return key
+    return (key,)
+
+
+def _entry(given: Any) -> Any:
+    """An entry as int, slice, None, Ellipsis, or an array of int64 or bool."""
+    if given is None or given is Ellipsis or given.__class__ in (int, slice):
+        return given
+    if isinstance(given, bool):
+        return np.array(given, dtype=bool)
+    if isinstance(given, Tensor):
+        if given._array.ndim == 0 and given._array.dtype.kind != "b":
+            capture.refuse("a tensor as an index")
+        return _index_array(given._array)
+    if isinstance(given, np.ndarray):
+        return _index_array(given if capture.active is None else capture.constant(given.copy()))
+    if isinstance(given, (list, tuple, range)):
+        return _index_array(capture.constant(_array_of(given)))
+    if isinstance(given, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if hasattr(given, "__index__"):
+        return given.__index__()
+    module = "numpy." if isinstance(given, np.generic) else ""
+    raise IndexError(_TYPES.format(module + type(given).__name__))
+
+
+def _array_of(sequence: Any) -> Array:
+    """A list of numbers, bools, or tensors of one element, as an array."""
+    values = [
+        x.item() if isinstance(x, Tensor) else _array_of(x) if isinstance(x, (list, tuple)) else x
+        for x in sequence
+    ]
+    return np.asarray(values) if values else np.zeros(0, np.int64)
+
+
+def _index_array(array: Array) -> Any:
+    kind = array.dtype.kind
+    if array.__class__ is Transformed:
+        return _index_of_samples(array)
+    if kind == "b":
+        return array
+    if array.dtype == np.uint8:
+        return array.astype(bool)
+    if array.dtype in (np.int64, np.int32):
+        return int(array) if array.ndim == 0 else widened(array)
+    if array.ndim == 0 and kind == "i":
+        return int(array)
+    raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+
+
+def _index_of_samples(array: Array) -> Array:
+    """An array that stands for one in each sample, which is looked at when memory is read."""
+    if array.dtype.kind == "b" or array.dtype == np.uint8:
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can support dynamic shape. Attempting "
+            "to batch over indexing with a boolean mask."
+        )
+    if array.dtype != np.int64:
+        raise IndexError("tensors used as indices of samples must be long tensors")
+    return array
+
+
+def dimension_of(rank: int, entries: Sequence[Any], number: int) -> int:
+    """The dimension of a tensor that entry ``number`` of a key indexes."""
+
+    def taken(entry: Any) -> int:
+        if entry is None or entry is Ellipsis or isinstance(entry, bool):
+            return 0
+        array = entry._array if isinstance(entry, Tensor) else entry
+        return array.ndim if isinstance(array, np.ndarray) and array.dtype.kind == "b" else 1
+
+    before = sum([taken(entry) for entry in entries[:number]])
+    if any([entry is Ellipsis for entry in entries[:number]]):
+        return rank - sum([taken(entry) for entry in entries[number:]])
+    return before
+
+
+def _completed(rank: int, entries: list[Any]) -> list[Any]:
+    """The entries with Ellipsis replaced by slices."""
+    taken = 0
+    for entry in entries:
+        if isinstance(entry, np.ndarray):
+            taken += entry.ndim if entry.dtype.kind == "b" else 1
+        elif entry is not None and entry is not Ellipsis:
+            taken += 1
+    if taken > rank and rank:
+        raise IndexError(f"too many indices for tensor of dimension {rank}")
+    places = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    if not places:
+        return entries
+    first = places[0]
+    rest = [entry for entry in entries[first + 1 :] if entry is not Ellipsis]
+    return entries[:first] + [ALL] * (rank - taken) + rest
+
+
+def _checked_slice(entry: slice) -> slice:
+    if entry.step is not None and int(entry.step) <= 0:
+        raise ValueError("step must be greater than zero")
+    return entry
+
+
+def _unfit_mask(mask: Array, dim: int, shape: tuple[int, ...]) -> IndexError:
+    """The error for a mask on dimension ``dim`` of a view of this shape."""
+    k = 0
+    while dim + k < len(shape) and k < mask.ndim - 1 and shape[dim + k] == mask.shape[k]:
+        k += 1
+    return IndexError(
+        f"The shape of the mask {list(mask.shape)} at index {k} does not match the shape of the "
+        f"indexed tensor {list(shape)} at index {dim + k}"
+    )
+
+
+def _wrapped(index: Array, order: int, size: int) -> Array:
+    """Indices counted from 0; ``order`` of the index array and ``size`` are for the error."""
+    if index.__class__ is Transformed:
+        return index
+    return wrap_indices(index, size, lambda bad: out_of_bounds(bad, order, size))
+
+
+def wrap_indices(index: Array, size: int, error: Any) -> Array:
+    """Indices counted from 0, or the exception ``error(index)`` for one out of range."""
+    if index.__class__ is not np.ndarray:
+        refuse_foreign("an index of tensors", index)
+    if capture.active is not None:  # a program wraps them, or raises, at each run
+        capture.check(_check_bounds, index, size, error)
+        made: Array = pointwise("remainder")(new_tensor(index), size)._array
+        return made
+    if are_inside(index, size):
+        return index
+    _check_bounds(index, size, error)
+    return np.where(index < 0, index + size, index)
+
+
+def _check_bounds(index: Array, size: int, error: Any) -> None:
+    if index.size and (index.min() < -size or index.max() >= size):
+        raise error(int(index[(index < -size) | (index >= size)][0]))
+
+
+INT64 = np.dtype(np.int64)
+
+
+def widened(index: Array) -> Array:
+    """Indices of int32 or int64 as int64."""
+    return index if index.dtype == INT64 else capture.call(_as_int64, index)
+
+
+def _as_int64(index: Array) -> Array:
+    return index.astype(INT64)
+
+
+def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return broadcast(shapes)
+    except ShapesDiffer:
+        found = ", ".join([str(list(shape)) for shape in shapes])
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {found}"
+        ) from None
+
+
+def _aligned(arrays: list[Any]) -> tuple[Any, ...]:
+    """Index arrays broadcast together, without trailing slices."""
+    while arrays[-1] is ALL:
+        arrays.pop()
+    chosen = [x for x in arrays if x is not ALL]
+    if len(chosen) > 1 and any([x.shape != chosen[0].shape for x in chosen]):
+        shape = _common_shape([x.shape for x in chosen])
+        if Transformed not in [x.__class__ for x in chosen]:
+            arrays = [x if x is ALL else np.broadcast_to(x, shape) for x in arrays]
+    return tuple(arrays)

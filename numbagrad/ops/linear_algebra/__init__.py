@@ -1,0 +1,1 @@
+"""Decompositions, systems of equations, functions and norms of matrices."""

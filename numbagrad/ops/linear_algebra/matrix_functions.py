@@ -1,0 +1,426 @@
+"""Exponentials of matrices, eigenvalues of general ones, tensors as matrices, and reflections.
+
+NumPy's LAPACK computes eigenvalues, all else is products and systems of equations; gradients are
+made of the same, so they exist to every order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ...backend import refuse_foreign
+from ...dispatch.policies import autocasts
+from ...dtype import scalar_type_name
+from ...executor import capture
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import stacked
+from ...transforms.levels import is_transformed, may_be_checked
+from ..arguments.output import write_result
+from ..arguments.shapes import dimension
+from ..complex.complex_numbers import conj, real
+from ..creation.filled import ones
+from ..methods.registry import method
+from ..operators.tensor_operator import TensorOperator
+from ..reductions.scan import cumprod
+from ..views.join import cat
+from .systems import by_columns, check_matrices, inv, on_diagonal, solve, solve_triangular
+
+__all__ = ["geqrf", "matrix_exp", "orgqr", "ormqr", "vander"]
+
+Array = np.ndarray[Any, Any]
+
+
+# --- the exponential ------------------------------------------------------------------------------
+
+#: Coefficients of the Padé approximant of degree 13 of the exponential.
+_PADE = tuple([
+    math.factorial(26 - k) // (math.factorial(13 - k) * math.factorial(k)) * math.factorial(13)
+    / math.factorial(26) for k in range(14)
+])  # fmt: skip
+#: Up to this norm the approximant has all digits of float64 (Higham, 2005).
+_PADE_REACH = 5.371920351148152
+
+
+def _exponential(array: Array) -> Array:
+    """Scaling and squaring (Higham, *The scaling and squaring method revisited*, 2005)."""
+    if array.size == 0:
+        return array.copy()
+    wide = array.astype(np.result_type(array.dtype, np.float64))
+    norm = np.abs(wide).sum(-2).max(-1)
+    squarings = _squarings(norm)
+    scaled = wide * np.exp2(-squarings)[..., None, None]
+    eye = np.eye(array.shape[-1])
+    two = scaled @ scaled
+    four = two @ two
+    six = four @ two
+    c = _PADE
+    odd = scaled @ (
+        six @ (c[13] * six + c[11] * four + c[9] * two)
+        + c[7] * six + c[5] * four + c[3] * two + c[1] * eye
+    )  # fmt: skip
+    even = six @ (c[12] * six + c[10] * four + c[8] * two)
+    even += c[6] * six + c[4] * four + c[2] * two + c[0] * eye
+    made = np.linalg.solve(even - odd, even + odd)
+    for number in range(int(squarings.max(initial=0))):
+        more = (squarings > number)[..., None, None]
+        made = np.where(more, made @ made, made)
+    return made.astype(array.dtype)
+
+
+def _squarings(norm: Array) -> Array:
+    """How often to halve matrices of these norms before the approximant."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.ceil(np.log2(norm / _PADE_REACH))
+    return np.where(np.isfinite(needed), np.maximum(needed, 0), 0).astype(np.int64)
+
+
+def _exponential_gradient(grad: Tensor, A: Tensor) -> Tensor:
+    """The upper right block of the exponential of [[A^T, g], [0, A^T]] (Najfeld, Havel, 1995)."""
+    size = A._array.shape[-1]
+    turned = A.mT
+    above = cat([turned, grad], -1)
+    below = cat([turned * 0, turned], -1)
+    return matrix_exp(cat([above, below], -2))[..., :size, size:]
+
+
+_matrix_exp = TensorOperator(
+    "linalg_matrix_exp", lambda A: _exponential(A), {"A": _exponential_gradient}, batch=stacked()
+)
+
+
+@method()
+@autocasts("unchanged")
+def matrix_exp(A: Tensor) -> Tensor:
+    """The exponentials of square matrices (..., n, n): ``I + A + A² / 2 + ...``.
+
+    Raises:
+        RuntimeError: for what holds no square matrices of floats.
+    """
+    if not A.is_floating_point():
+        raise RuntimeError(
+            "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
+            f"{scalar_type_name(A.dtype)}"
+        )
+    if A._array.dtype == np.float16:
+        return matrix_exp(A.float()).half()
+    check_matrices("linalg.matrix_exp", A)
+    return _matrix_exp(A)
+
+
+# --- eigenvalues ----------------------------------------------------------------------------------
+
+
+def _eig_forward(A: Array) -> tuple[Array, Array]:
+    kind = np.result_type(A.dtype, np.complex64)
+    values, vectors = np.linalg.eig(A)
+    return values.astype(kind), by_columns(vectors.astype(kind))
+
+
+def _complex_solve(A: Tensor, B: Tensor) -> Tensor:
+    """X with ``A @ X = B`` for complex matrices, by a real system of twice the size."""
+    parts = [(real(x), x.imag) for x in (A, B)]
+    (a, b), (c, d) = parts
+    whole = cat([cat([a, -b], -1), cat([b, a], -1)], -2)
+    made = solve(whole, cat([c, d], -2))
+    size = A._array.shape[-1]
+    return made[..., :size, :] + made[..., size:, :] * 1j
+
+
+def _check_phases(of_phase: Array, size: Array) -> None:
+    if (np.abs(of_phase) > 1e-2 * np.maximum(size, 1)).any():
+        raise RuntimeError(
+            "linalg_eig_backward: The eigenvectors in the complex case are specified up to "
+            "multiplication by e^{i phi}. The specified loss function depends on this quantity, so "
+            "it is ill-defined."
+        )
+
+
+def _eig_gradient(grad: Any, result: Tensor, result1: Tensor) -> Tensor:
+    """Boeddeker et al., *On the computation of complex-valued gradients* (arXiv:1701.00392).
+
+    Eigenvectors have unit norm; what a change of their phase would do has to be zero.
+    """
+    values, vectors = result, result1
+    adjoint = conj(vectors.mT)
+    inner: Any = None if grad[0] is None else grad[0].diag_embed()
+    if grad[1] is not None:
+        overlap = adjoint @ grad[1]
+        diagonal = overlap.diagonal(0, -2, -1)
+        if may_be_checked(grad[1], vectors):
+            capture.check(
+                _check_phases, diagonal._array.imag, np.abs(grad[1]._array).max(initial=0)
+            )
+        overlap = overlap - (adjoint @ vectors) * real(diagonal).unsqueeze(-2)
+        distances = conj(values.unsqueeze(-2) - values.unsqueeze(-1))
+        is_diagonal = on_diagonal(values)
+        turned = overlap.masked_fill(is_diagonal, 0) / distances.masked_fill(is_diagonal, 1)
+        inner = turned if inner is None else inner + turned
+    return real(_complex_solve(adjoint, inner @ adjoint))
+
+
+_eig = TensorOperator(
+    "linalg_eig", lambda A: _eig_forward(A), {"A": _eig_gradient}, batch=stacked()
+)
+
+
+def _check_finite(array: Array) -> None:
+    refuse_foreign("linalg_eig", array)
+    if not np.isfinite(array).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+
+
+@autocasts("float32")
+def eig(A: Tensor) -> Any:
+    """Eigenvalues and eigenvectors (columns) of square matrices, complex and in any order.
+
+    Gradients are infinite where eigenvalues are equal.
+
+    Raises:
+        RuntimeError: for NaN and infinities; in backward, if the phases of the eigenvectors, which
+            are arbitrary, have a gradient.
+    """
+    check_matrices("linalg.eig", A)
+    if not is_transformed(A):
+        capture.check(_check_finite, A._array)
+    return return_types.linalg_eig(*_eig(A))
+
+
+@autocasts("float32")
+def eigvals(A: Tensor) -> Tensor:
+    """Eigenvalues of square matrices, complex and in any order."""
+    values: Tensor = eig(A).eigenvalues
+    return values
+
+
+# --- tensors as matrices --------------------------------------------------------------------------
+
+
+@autocasts("float32")
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of a tensor as a map from its last dimensions to its first ``ind``.
+
+    Raises:
+        RuntimeError: if the two have different sizes, or ``ind`` is not positive.
+    """
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    shape = A._array.shape
+    if ind > len(shape) or not shape:
+        raise RuntimeError(
+            f"tensorinv(): ind={ind} is more than the dimensions of a tensor of shape {list(shape)}"
+        )
+    first, last = math.prod(shape[:ind]), math.prod(shape[ind:])
+    if first != last:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {last} != {first}"
+        )
+    made = inv(A.reshape(first, last)).reshape(*shape[ind:], *shape[:ind])
+    return write_result("linalg.tensorinv", made, out)
+
+
+@autocasts("float32")
+def tensorsolve(
+    A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """X with ``tensordot(A, X, X.ndim) = B``; ``dims`` of A are moved to its end first.
+
+    Raises:
+        RuntimeError: if A is no square map.
+    """
+    if dims is not None:
+        rank = A._array.ndim
+        moved = [dimension(rank, dim) for dim in dims]
+        A = A.permute([dim for dim in range(rank) if dim not in moved] + moved)
+    count = B._array.ndim
+    first, last = B._array.size, math.prod(A._array.shape[count:])
+    if first != last:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {last} != {first}"
+        )
+    made = solve(A.reshape(first, last), B.reshape(first)).reshape(A._array.shape[count:])
+    return write_result("linalg.tensorsolve", made, out)
+
+
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """Rows of powers of each number (..., n), from the zeroth on: (..., n, N).
+
+    Raises:
+        RuntimeError: for an N below 2, and for float16 and bool.
+    """
+    if x._array.dtype == np.float16 or x._array.dtype.kind == "b":
+        raise RuntimeError(
+            "linalg.vander supports floating point, complex, and integer tensors, but got "
+            f"{scalar_type_name(x.dtype)}"
+        )
+    kind = x.long() if x._array.dtype.kind in "iu" else x
+    if x._array.ndim == 0:  # as torch has it: a vector of one
+        x, kind = x.reshape(1), kind.reshape(1)
+    count = x._array.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    first = ones(*x._array.shape, 1, dtype=kind.dtype)
+    powers = kind.unsqueeze(-1).expand(*x._array.shape, count - 1)
+    return cat([first, cumprod(powers, -1)], -1)
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Rows of powers of each number (n), from the highest to the zeroth, or ``increasing``.
+
+    Raises:
+        RuntimeError: unless x has one dimension, and for a negative N.
+    """
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    count = x._array.shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    half = x._array.dtype == np.float16
+    numbers = x.float() if half else x.long() if x._array.dtype.kind == "b" else x
+    wide = linalg_vander(numbers, N=max(count, 2))[..., :count]
+    wide = wide.half() if half else wide
+    return wide.clone() if increasing else wide.flip(-1)
+
+
+# --- reflections ----------------------------------------------------------------------------------
+
+
+def _check_reflections(name: str, A: Tensor, tau: Tensor) -> None:
+    rows, columns = A._array.shape[-2:] if A._array.ndim > 1 else (0, 0)
+    if A._array.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if rows < columns:
+        raise RuntimeError(
+            f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]"
+        )
+    if columns < tau._array.shape[-1]:
+        raise RuntimeError(
+            f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
+        )
+    if A._array.ndim - tau._array.ndim != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
+            f"to {tau._array.ndim} and input.ndim is equal to {A._array.ndim}"
+        )
+
+
+def _compact(A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
+    """V and T, for which the product of the reflections is ``I - V T V^T``.
+
+    The reflection vectors are the columns of A below the diagonal, on which ones stand
+    (Schreiber, Van Loan, 1989).
+    """
+    count = tau._array.shape[-1]
+    rows = A._array.shape[-2]
+    eye = new_tensor(capture.constant(np.eye(rows, count, dtype=A._array.dtype)))
+    V = A[..., :count].tril(-1) + eye
+    scale = tau.unsqueeze(-1)
+    # T = (I + diag(tau) striu(V^T V))^-1 diag(tau)
+    inner = (V.mT @ V).triu(1) * scale
+    T = solve_triangular(inner, tau.diag_embed(), upper=True, unitriangular=True)
+    return V, T
+
+
+@autocasts("float32")
+def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The first n columns of the product of k reflections, as ``geqrf`` returns them.
+
+    Args:
+        A: (..., m, n), reflection vectors below the diagonals of the first k columns.
+        tau: (..., k), their factors.
+
+    Raises:
+        RuntimeError: for shapes that do not fit.
+    """
+    _check_reflections("torch.linalg.householder_product", A, tau)
+    V, T = _compact(A, tau)
+    rows, columns = A._array.shape[-2:]
+    eye = new_tensor(capture.constant(np.eye(rows, columns, dtype=A._array.dtype)))
+    made = eye - V @ (T @ V[..., :columns, :].mT)
+    return write_result("torch.linalg.householder_product", made, out)
+
+
+@method()
+@autocasts("float32")
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """``linalg.householder_product``."""
+    return householder_product(input, tau)
+
+
+@method()
+@autocasts("float32")
+def ormqr(
+    input: Tensor,
+    tau: Tensor,
+    other: Tensor,
+    left: bool = True,
+    transpose: bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The product of reflections, as ``geqrf`` returns them, times ``other``.
+
+    Args:
+        input, tau: the reflections, of m rows.
+        other: (..., m, k), or (..., k, m) if they come from the right.
+        left: whether the reflections are the left factor.
+        transpose: whether to multiply with the transpose of their product.
+
+    Raises:
+        RuntimeError: for shapes that do not fit.
+    """
+    rank = input._array.ndim
+    if rank >= 2 and not tau._array.ndim:
+        raise IndexError("torch.ormqr: Dimension specified as -1 but tau has no dimensions")
+    if rank < 2 or tau._array.ndim != rank - 1 or other._array.ndim != rank:
+        raise RuntimeError(
+            "torch.ormqr: input must have at least 2 dimensions, tau one dimension less, other as "
+            f"many; got {rank}, {tau._array.ndim} and {other._array.ndim} dimensions"
+        )
+    if not input._array.dtype == tau._array.dtype == other._array.dtype:
+        raise RuntimeError(
+            "torch.ormqr: input, tau and other must be of the same dtype, got "
+            f"{input.dtype}, {tau.dtype} and {other.dtype}"
+        )
+    dim = -2 if left else -1
+    for name, x, least in (("input", input, 2), ("tau", tau, 1), ("other", other, 2)):
+        if x._array.ndim < least:
+            raise RuntimeError(f"torch.ormqr: {name} must have at least {least} dimensions")
+    if other._array.shape[dim] != input._array.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{dim}] must be equal to input.shape[-2]")
+    count = min(other._array.shape[dim], input._array.shape[-1])
+    if tau._array.shape[-1] != count:
+        raise RuntimeError(
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{dim}], input.shape[-1]),"
+            f" which is {count}, but is {tau._array.shape[-1]}"
+        )
+    V, T = _compact(input, tau)
+    if transpose:
+        T = T.mT
+    made = other - (V @ (T @ (V.mT @ other)) if left else ((other @ V) @ T) @ V.mT)
+    return write_result("torch.ormqr", made, out)
+
+
+def _raw_qr(array: Array) -> tuple[Array, Array]:
+    packed, tau = np.linalg.qr(array, "raw")
+    return packed.swapaxes(-1, -2), tau
+
+
+_geqrf = TensorOperator("geqrf", lambda input: _raw_qr(input), {}, batch=stacked())
+
+
+@method()
+@autocasts("float32")
+def geqrf(input: Tensor) -> Any:
+    """The QR decomposition as LAPACK leaves it: R above reflection vectors, and their factors.
+
+    It has no gradient; ``linalg.qr`` has one.
+    """
+    check_matrices("torch.geqrf", input, square=False)
+    return return_types.geqrf(*_geqrf(input))

@@ -1,0 +1,283 @@
+"""Systems with triangular and Cholesky factors, decompositions with torch's older arguments, and
+those that tell of failures by a number instead of an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ...dispatch.policies import autocasts
+from ...executor import capture
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import aligned_stacks, stacked
+from ..arguments.output import write_result
+from ..arguments.shapes import common_shape
+from ..methods.registry import method
+from ..operators.tensor_operator import TensorOperator
+from ..pointwise.selection import where
+from ..views.expand import sum_to_size
+from .decompositions import cholesky_gradient
+from .decompositions import svd as linalg_svd
+from .lapack import LinAlgError, by_columns, each_factor, each_result, factors, triangle_of
+from .lu import check_info
+from .qr import qr as linalg_qr
+from .systems import _solve_triangular, check_matrices, solve, solve_triangular
+
+__all__ = ["cholesky_inverse", "cholesky_solve", "qr", "svd", "triangular_solve"]
+
+Array = np.ndarray[Any, Any]
+
+
+# --- failures as numbers --------------------------------------------------------------------------
+
+
+def _cholesky_forward(input: Array) -> tuple[Array, Array]:
+    try:
+        made = by_columns(triangle_of(input))
+    except np.linalg.LinAlgError:
+        return each_factor(input)
+    return made, np.zeros(input.shape[:-2], np.int32)
+
+
+_cholesky_ex = TensorOperator(
+    "linalg_cholesky_ex",
+    lambda input: _cholesky_forward(input),
+    {"input": lambda grad, result: cholesky_gradient(grad[0], result)},
+    batch=stacked(),
+)
+
+
+def _check_minors(info: Array) -> None:
+    if info.any():
+        raise LinAlgError(
+            "linalg.cholesky_ex: The factorization could not be completed because the input is not "
+            f"positive-definite (the leading minor of order {int(info[info > 0].flat[0])} is not "
+            "positive-definite)."
+        )
+
+
+@autocasts("float32")
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """``linalg.cholesky``, and for each matrix 0 or the order of the first minor not positive.
+
+    The factor of such a matrix is zero.
+
+    Raises:
+        LinAlgError: with ``check_errors``, if there is one.
+    """
+    check_matrices("linalg.cholesky_ex", A)
+    made, info = _cholesky_ex(A.mT if upper else A)  # only that triangle is read
+    if check_errors:
+        check_info(_check_minors, info)
+    return return_types.linalg_cholesky_ex(made.mT if upper else made, info)
+
+
+def _inverse_or_place(matrix: Array) -> tuple[Array, int]:
+    """The inverse, or zeros and the place of the first zero pivot."""
+    try:
+        return np.linalg.inv(matrix), 0
+    except np.linalg.LinAlgError:
+        return np.zeros_like(matrix), max(int(factors(matrix)[2]), 1)
+
+
+def _inverse_forward(input: Array) -> tuple[Array, Array]:
+    try:
+        made = np.linalg.inv(input.swapaxes(-1, -2)).swapaxes(-1, -2)
+    except np.linalg.LinAlgError:
+        return each_result(_inverse_or_place, input)
+    return made, np.zeros(input.shape[:-2], np.int32)
+
+
+_inv_ex = TensorOperator(
+    "linalg_inv_ex",
+    lambda input: _inverse_forward(input),
+    {"input": lambda grad, result: -(result.mT @ grad[0] @ result.mT)},
+    batch=stacked(),
+)
+
+
+def _check_pivots(info: Array, name: str) -> None:
+    if info.any():
+        place = int(info[info > 0].flat[0])
+        raise LinAlgError(
+            f"{name}: The diagonal element {place} is zero, the inversion could not be completed "
+            "because the input matrix is singular."
+            if name == "linalg.inv_ex"
+            else f"{name}: The solver failed because the input matrix is singular."
+        )
+
+
+@autocasts("float32")
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
+    """Inverses, and for each matrix 0 or the place of the first zero pivot; zeros are its inverse.
+
+    Raises:
+        LinAlgError: with ``check_errors``, if a matrix is singular.
+    """
+    check_matrices("linalg.inv", A)
+    made, info = _inv_ex(A)
+    if check_errors:
+        check_info(_check_pivots, info, "linalg.inv_ex")
+    return return_types.linalg_inv_ex(made, info)
+
+
+#: For each matrix 0 or the place of the first zero pivot.
+_pivots = TensorOperator("lu_info", lambda A: factors(A)[2], {}, batch=stacked())
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+    """``linalg.solve``, and for each matrix 0 or the place of the first zero pivot.
+
+    The solution of singular equations is zero.
+
+    Raises:
+        LinAlgError: with ``check_errors``, if a matrix is singular.
+    """
+    check_matrices("linalg.solve", A)
+    info = _pivots(A.detach())
+    if check_errors:
+        check_info(_check_pivots, info, "torch.linalg.solve_ex")
+    singular = info != 0
+    eye = new_tensor(capture.constant(np.eye(A._array.shape[-1], dtype=A._array.dtype)))
+    made = solve(where(singular[..., None, None], eye, A), B, left=left)
+    is_vector = B._array.ndim == 1 or B._array.shape == A._array.shape[:-1]
+    hidden = singular[..., None] if is_vector else singular[..., None, None]
+    return return_types.linalg_solve_ex(made.masked_fill(hidden, 0), info)
+
+
+# --- factors --------------------------------------------------------------------------------------
+
+
+def _by_factor(B: Array, L: Array, upper: bool) -> Array:
+    """X with ``A @ X = B``, A being the product of the factor and its transpose."""
+    factor = np.triu(L) if upper else np.tril(L)
+    turned = np.swapaxes(factor, -1, -2)
+    first, second = (turned, factor) if upper else (factor, turned)
+    inner = _solve_triangular.forward(first, B, False)
+    made: Array = _solve_triangular.forward(second, inner, False)
+    return made
+
+
+def _inverse_by_factor(L: Array, upper: bool) -> Array:
+    return _by_factor(np.eye(L.shape[-1], dtype=L.dtype), L, upper)
+
+
+def _of_factor(common: Tensor, L: Tensor, upper: bool) -> Tensor:
+    """The gradient of a factor, from minus that of the product of it and its transpose.
+
+    As in torch that of all elements of the product, also of those beyond the triangle: these are
+    zeros, whatever stands there, but have a gradient.
+    """
+    common = common + common.mT
+    factor = L - (L.tril(-1) if upper else L.triu(1)).detach()
+    made = factor @ common if upper else common @ factor
+    return sum_to_size(-made, L._array.shape)
+
+
+def _samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Any:
+    *tensors, upper = arguments
+    return operator(*aligned_stacks(tensors, mapped[: len(tensors)]), upper)
+
+
+_cholesky_solve = TensorOperator(
+    "cholesky_solve",
+    lambda B, L, upper: _by_factor(B, L, upper),
+    {
+        "B": lambda grad, B_shape, L, upper: sum_to_size(_cholesky_solve(grad, L, upper), B_shape),
+        "L": lambda grad, L, upper, result: _of_factor(
+            _cholesky_solve(grad, L, upper) @ result.mT, L, upper
+        ),
+    },
+    batch=_samples,
+)
+_cholesky_inverse = TensorOperator(
+    "cholesky_inverse",
+    lambda L, upper: _inverse_by_factor(L, upper),
+    {"L": lambda grad, L, upper, result: _of_factor(result @ grad @ result, L, upper)},
+    batch=_samples,
+)
+
+
+@method()
+@autocasts("float32")
+def cholesky_solve(
+    B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """X with ``L @ L.mT @ X = B``, or ``L.mT @ L @ X = B`` if the factor is the upper one.
+
+    Raises:
+        RuntimeError: for shapes that do not fit.
+    """
+    check_matrices("cholesky_solve", L)
+    if B._array.ndim < 2:
+        raise RuntimeError(
+            f"b should have at least 2 dimensions, but has {B._array.ndim} dimensions instead"
+        )
+    rows, columns = B._array.shape[-2:]
+    size = L._array.shape[-1]
+    if rows != size:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {size} by {size} but "
+            f"each b matrix is {rows} by {columns}"
+        )
+    common_shape([B._array.shape[:-2], L._array.shape[:-2]])
+    return write_result("cholesky_solve", _cholesky_solve(B, L, bool(upper)), out)
+
+
+@method()
+@autocasts("float32")
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of ``L @ L.mT``, or of ``L.mT @ L`` if the factor is the upper one."""
+    check_matrices("cholesky_inverse", L)
+    return write_result("cholesky_inverse", _cholesky_inverse(L, bool(upper)), out)
+
+
+@method()
+@autocasts("float32")
+def triangular_solve(
+    b: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> Any:
+    """X with ``A @ X = b`` for one triangle of A, or of its transpose; and a copy of A."""
+    if b._array.ndim < 2 or A._array.ndim < 2:
+        raise RuntimeError(
+            "torch.triangular_solve: Expected b and A to have at least 2 dimensions, but they have "
+            f"{b._array.ndim} and {A._array.ndim} dimensions instead"
+        )
+    if b._array.dtype != A._array.dtype:
+        raise RuntimeError(
+            "torch.triangular_solve: Expected b and A to have the same dtype, but found b of type "
+            f"{b.dtype} and A of type {A.dtype} instead."
+        )
+    turned = A.mT if transpose else A
+    made = solve_triangular(turned, b, upper=upper != transpose, unitriangular=unitriangular)
+    return return_types.triangular_solve(made, A.clone())
+
+
+@method()
+@autocasts("float32")
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """``U @ S.diag_embed() @ V.mT``; with ``some`` the reduced decomposition.
+
+    Without ``compute_uv`` zeros stand for U and V.
+    """
+    if compute_uv:
+        u, s, vh = linalg_svd(input, full_matrices=not some)
+        return return_types.svd(u, s, vh.mT)
+    shape = input._array.shape
+    s = linalg_svd(input, full_matrices=False).S
+    u, v = (input.new_zeros((*shape[:-2], size, size)) for size in shape[-2:])
+    return return_types.svd(u, s, v)
+
+
+@method()
+@autocasts("float32")
+def qr(input: Tensor, some: bool = True) -> Any:
+    """``linalg.qr``, reduced with ``some``, else complete."""
+    return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))

@@ -1,0 +1,115 @@
+"""The QR decomposition of stacks of matrices: ``linalg.qr``.
+
+NumPy's LAPACK computes it; the gradient is made of products and triangular systems, so it exists to
+every order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ...dispatch.policies import autocasts
+from ...executor.arrays import filled
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import stacked
+from ..operators.tensor_operator import TensorOperator
+from ..pointwise.selection import where
+from ..views.join import cat
+from .lapack import by_columns
+from .systems import check_matrices, on_diagonal, solve_triangular
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+MODES = ("reduced", "complete", "r")
+
+
+def _factors(array: Array, mode: str) -> tuple[Array, Array]:
+    q, r = np.linalg.qr(array, "complete" if mode == "complete" else "reduced")
+    return by_columns(q), by_columns(r)
+
+
+def _added(a: Tensor | None, b: Tensor | None) -> Tensor:
+    if a is None or b is None:
+        made = b if a is None else a
+        assert made is not None
+        return made
+    return a + b
+
+
+def _gradient(grad: Any, mode: str, result: Tensor, result1: Tensor) -> Tensor:
+    """Walter and Lehmann, *Walter's adjoint of the QR decomposition* (arXiv:1001.1654).
+
+    The columns of wide matrices that lie beyond a square are ``Q @ R2``, and vary on their own.
+    """
+    (of_q, of_r), q, r = grad, result, result1
+    rows, columns = q._array.shape[-2], r._array.shape[-1]
+    if mode == "complete" and rows > columns:
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
+        )
+    if rows >= columns:
+        return _gradient_of_tall(of_q, of_r, q, r)
+    first, beyond = r[..., :rows], r[..., rows:]
+    if of_r is None:
+        made = _gradient_of_tall(of_q, None, q, first)
+        return cat([made, made.new_zeros((*made._array.shape[:-1], columns - rows))], -1)
+    of_beyond = of_r[..., rows:]
+    of_q = _added(of_q, q @ (beyond @ of_beyond.mT))
+    made = _gradient_of_tall(of_q, of_r[..., :rows], q, first)
+    return cat([made, q @ of_beyond], -1)
+
+
+def _gradient_of_tall(of_q: Tensor | None, of_r: Tensor | None, q: Tensor, r: Tensor) -> Tensor:
+    overlap = _added(
+        None if of_r is None else of_r @ r.mT, None if of_q is None else -(q.mT @ of_q)
+    ).triu()
+    symmetric = where(on_diagonal(overlap), overlap, overlap + overlap.mT)
+    product = _added(of_q, q @ symmetric)
+    return solve_triangular(r.mT, product, upper=False, left=False)
+
+
+def _no_gradient(grad: Tensor) -> Tensor:
+    raise RuntimeError(
+        "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+        "linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr."
+    )
+
+
+_qr = TensorOperator(
+    "linalg_qr", lambda A, mode: _factors(A, mode), {"A": _gradient}, batch=stacked()
+)
+_r = TensorOperator(
+    "linalg_qr",
+    lambda A: _factors(A, "reduced")[1],
+    {"A": lambda grad: _no_gradient(grad)},
+    batch=stacked(),
+)
+
+
+@autocasts("float32")
+def qr(A: Tensor, mode: str = "reduced") -> Any:
+    """``Q @ R`` of matrices (..., m, n), with orthonormal columns of Q and an upper triangular R.
+
+    Args:
+        A: the matrices.
+        mode: "reduced" for Q (..., m, k) and R (..., k, n) with k = min(m, n), "complete" for
+            Q (..., m, m) and R (..., m, n), "r" for R alone, with an empty Q.
+
+    Raises:
+        RuntimeError: for another mode; in a backward through a complete decomposition of tall
+            matrices, or through R alone.
+    """
+    check_matrices("linalg.qr", A, square=False)
+    if mode not in MODES:
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
+            "or 'complete'"
+        )
+    if mode == "r":
+        return return_types.linalg_qr(new_tensor(filled((0,), A._array.dtype, 0)), _r(A))
+    return return_types.linalg_qr(*_qr(A, mode))

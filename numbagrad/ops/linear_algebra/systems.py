@@ -1,0 +1,414 @@
+"""Inverses, systems of equations, determinants and decompositions of stacks of matrices.
+
+NumPy's LAPACK computes them; the gradients are products of matrices and these operators again, so
+they exist to every order. ``numbagrad.linalg`` shows all of them, the top namespace torch's
+older names.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import half_precision as half
+from ... import return_types
+from ...autograd.grad_mode import state as grad_mode
+from ...dispatch.policies import autocasts
+from ...dtype import bool_, scalar_type_name
+from ...executor import capture
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import after_samples, aligned_stacks, stacked
+from ...transforms.levels import is_transformed
+from ..arguments.output import write_result
+from ..arguments.shapes import common_shape, dimension
+from ..complex.lazy_conj import conjugate
+from ..conversion.dtypes import cast
+from ..methods.registry import method
+from ..operators.pointwise_operator import pointwise
+from ..operators.tensor_operator import TensorOperator
+from ..pointwise.selection import where
+from ..views.expand import sum_to_size
+from .lapack import by_columns, solution, svd_of
+from .lapack import inverse as inverse_of
+
+__all__ = [
+    "cross", "det", "inverse", "logdet",
+    "matrix_power", "slogdet", "trace",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+
+# --- checks and layouts ---------------------------------------------------------------------------
+
+
+def check_matrices(name: str, input: Tensor, square: bool = True) -> None:
+    """Raise unless ``input`` holds matrices of floats; errors speak of the function ``name``."""
+    if square:
+        _check_square(name, input)
+    elif input._array.ndim < 2:
+        raise _too_few_dimensions(name, input)
+    if input._array.dtype not in (np.float32, np.float64):
+        raise RuntimeError(
+            f"{name}: Expected a float32 or float64 tensor, but got "
+            f"{scalar_type_name(input.dtype)}; convert it with .to(dtype)"
+        )
+
+
+def _too_few_dimensions(name: str, input: Tensor) -> RuntimeError:
+    return RuntimeError(
+        f"{name}: The input tensor A must have at least 2 dimensions, got {input._array.ndim}"
+    )
+
+
+def _check_square(name: str, input: Tensor) -> None:
+    if input._array.ndim < 2:
+        raise _too_few_dimensions(name, input)
+    rows, columns = input._array.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            f"{name}: A must be batches of square matrices, but they are {rows} by {columns} "
+            "matrices"
+        )
+
+
+def _diagonal_part(matrix: Tensor) -> Tensor:
+    return matrix.diagonal(0, -2, -1)
+
+
+# --- inverse and systems --------------------------------------------------------------------------
+
+_inv = TensorOperator(
+    "linalg_inv_ex",
+    # The inverse of the transpose, transposed, has its columns in a row.
+    lambda input: inverse_of(input),
+    {"input": lambda grad, result: -(result.mT @ grad @ result.mT)},
+    batch=stacked(),
+)
+
+
+@autocasts("float32")
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of square matrices (..., n, n).
+
+    Raises:
+        LinAlgError: if one of them is singular.
+    """
+    check_matrices("linalg.inv", A)
+    return write_result("linalg.inv", _inv(A), out)
+
+
+@method()
+@autocasts("float32")
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of square matrices; ``linalg.inv``."""
+    return inv(input, out=out)
+
+
+def _columns(tensor: Tensor, vectors: bool) -> Tensor:
+    """Vectors as matrices of one column."""
+    return tensor.unsqueeze(-1) if vectors else tensor
+
+
+def _solved(A: Array, B: Array, vectors: bool) -> Array:
+    right = B[..., None] if vectors else B
+    made = solution(A, right)
+    return made[..., 0] if vectors else by_columns(made)
+
+
+def _solve_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    A, B, vectors = arguments
+    A, B = aligned_stacks((A, _columns(B, vectors)), mapped[:2])
+    made: Tensor = operator(A, B, False)
+    return made.squeeze(-1) if vectors else made
+
+
+def _solving(name: str) -> TensorOperator:
+    """The solution of equations, as a node of its own name."""
+
+    def by_right(grad: Tensor, A: Tensor, B_shape: tuple[int, ...], vectors: bool) -> Tensor:
+        return sum_to_size(operator(A.mT, grad, vectors), B_shape)
+
+    def by_matrix(grad: Tensor, A: Tensor, vectors: bool, result: Tensor) -> Tensor:
+        right = _columns(operator(A.mT, grad, vectors), vectors)
+        return sum_to_size(-(right @ _columns(result, vectors).mT), A._array.shape)
+
+    operator = TensorOperator(
+        name,
+        lambda A, B, vectors: _solved(A, B, vectors),
+        {"A": by_matrix, "B": by_right},
+        batch=_solve_samples,
+    )
+    return operator
+
+
+_solve, _solve_triangular = _solving("linalg_solve_ex"), _solving("linalg_solve_triangular")
+
+
+@autocasts("float32")
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
+    """X with ``A @ X = B`` (or ``X @ A = B`` unless ``left``) for square matrices A.
+
+    B holds matrices (..., n, k), or vectors: (n), or of the shape of A without its last dimension.
+
+    Raises:
+        LinAlgError: if one of the matrices is singular.
+    """
+    check_matrices("linalg.solve", A)
+    if A._array.dtype != B._array.dtype:
+        raise RuntimeError(
+            "linalg.solve: Expected A and B to have the same dtype, but found A of type "
+            f"{A.dtype} and B of type {B.dtype} instead"
+        )
+    if not B._array.ndim:
+        raise RuntimeError("linalg.solve: The input tensor B must have at least 2 dimensions.")
+    vectors = B._array.ndim == 1 or (
+        B._array.ndim == A._array.ndim - 1 and B._array.shape == A._array.shape[:-1]
+    )
+    if vectors and not left:
+        raise RuntimeError("linalg.solve: vectors as B need left=True")
+    return write_result("linalg.solve", _either_side(_solve, A, B, left, vectors), out)
+
+
+def transposed_copy(matrices: Tensor) -> Tensor:
+    """Computed matrices the other way round, as a result like any other: no view of another one."""
+    return matrices.mT.clone()
+
+
+def _either_side(
+    solving: TensorOperator, A: Tensor, B: Tensor, left: bool, vectors: bool = False
+) -> Tensor:
+    if not left:
+        return transposed_copy(_either_side(solving, A.mT, B.mT, True))
+    rows = B._array.shape[-1 if vectors else -2]
+    if rows != A._array.shape[-1]:
+        raise RuntimeError(
+            "linalg.solve: Incompatible shapes of A and B for the equation AX = B "
+            f"({list(A._array.shape)} and {list(B._array.shape)})"
+        )
+    common_shape([A._array.shape[:-2], B._array.shape[: -1 if vectors else -2]])
+    made: Tensor = solving(A, B, vectors)
+    return made
+
+
+def _triangle(A: Tensor, upper: bool) -> Tensor:
+    return A.triu() if upper else A.tril()
+
+
+def solve_triangular(
+    A: Tensor,
+    B: Tensor,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """X with ``A @ X = B`` (or ``X @ A = B`` unless ``left``), of A one triangle only.
+
+    With ``unitriangular`` the diagonal of A counts as ones.
+    """
+    check_matrices("linalg.solve_triangular", A)
+    if B._array.ndim < 2:
+        raise RuntimeError(
+            "linalg.solve_triangular: The input tensor B must have at least 2 dimensions."
+        )
+    B = cast(B, A._array.dtype)  # as torch does without a word
+    half = _triangle(A, upper)
+    if unitriangular:
+        size = A._array.shape[-1]
+        half = half.masked_fill(new_tensor(capture.constant(np.eye(size, dtype=bool))), 1.0)
+    made = _either_side(_solve_triangular, half, B, left)
+    return write_result("linalg.solve_triangular", made, out)
+
+
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+    """Square matrices multiplied ``n`` times; with negative ``n``, their inverses."""
+    _check_square("linalg.matrix_power", input)
+    if n < 0:
+        return matrix_power(inv(input), -n, out=out)
+    if n == 0:
+        eye = eye_like(input)
+        return write_result("linalg.matrix_power", input.clone().copy_(eye), out)
+    made: Tensor | None = None
+    square = input
+    while n:  # by the binary digits of n
+        if n & 1:
+            made = square if made is None else made @ square
+        n >>= 1
+        if n:
+            square = square @ square
+    assert made is not None
+    return write_result("linalg.matrix_power", made.clone() if made is input else made, out)
+
+
+method("matrix_power")(matrix_power)
+
+
+# --- determinants ---------------------------------------------------------------------------------
+
+
+def _cofactors(array: Array) -> Array:
+    """The matrices of cofactors, by singular values: also where the determinant is zero."""
+    u, s, vh = svd_of(array, True)
+    others = np.stack([np.delete(s, k, -1).prod(-1) for k in range(s.shape[-1])], -1)
+    sign = np.linalg.det(u) * np.linalg.det(vh)
+    return (sign[..., None, None] * (u * others[..., None, :])) @ vh
+
+
+def _cofactors_of(array: Array, determinants: Array) -> Array:
+    """The cofactors, in the way that the gradient of ``det`` finds them."""
+    if (determinants == 0).any():
+        return _cofactors(array)
+    inverses = _inv.forward(array).swapaxes(-1, -2)
+    made: Array = determinants[..., None, None] * inverses
+    return made
+
+
+#: Has no gradient of its own, and says so if one is wanted.
+_singular_gradient = TensorOperator(
+    "det of a singular matrix", lambda A: _cofactors(A), {}, batch=stacked()
+)
+
+
+def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
+    if capture.active is not None and not grad_mode.enabled:
+        cofactors = new_tensor(capture.call(_cofactors_of, A._array, result._array))
+        return grad[..., None, None] * cofactors
+    capture.refuse("the gradient of det(), which asks whether a determinant is 0")
+    if not is_transformed((A, result)) and (result._array == 0).any():
+        return grad[..., None, None] * _singular_gradient(A)
+    return (grad * result)[..., None, None] * inv(A).mT
+
+
+_det = TensorOperator(
+    "linalg_det",
+    lambda A: np.asarray(np.linalg.det(A), A.dtype),
+    {"A": _det_gradient},
+    batch=stacked(),
+)
+
+
+@method()
+def det(input: Tensor) -> Tensor:
+    """The determinants of square matrices (..., n, n)."""
+    check_matrices("linalg.det", input)
+    return _det(input)
+
+
+def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinants of square matrices (..., n, n)."""
+    return write_result("linalg.det", det(A), out)
+
+
+linalg_det.__name__ = linalg_det.__qualname__ = "det"
+
+
+_slogdet = TensorOperator(
+    "linalg_slogdet",
+    lambda A: tuple([np.asarray(part, A.dtype) for part in np.linalg.slogdet(A)]),
+    {
+        "A": lambda grad, A: None if grad[1] is None else grad[1][..., None, None] * inv(A).mT,
+    },
+    batch=stacked(),
+)
+
+
+@method()
+def slogdet(A: Tensor) -> Any:
+    """Signs and logarithms of the absolute values of the determinants of square matrices."""
+    check_matrices("linalg.slogdet", A)
+    return return_types.slogdet(*_slogdet(A))
+
+
+@method()
+def logdet(input: Tensor) -> Tensor:
+    """Logarithms of the determinants of square matrices; NaN where they are negative."""
+    sign, logabsdet = slogdet(input)
+    return where(pointwise("lt")(sign, 0), math.nan, logabsdet)
+
+
+_trace = TensorOperator(
+    "trace",
+    lambda input: np.asarray(
+        input.trace(dtype=input.dtype if input.dtype.kind in "fcV" else np.int64)
+    ),
+    {"input": lambda grad, input_shape: _scaled_identity(grad, input_shape)},
+    batch=lambda operator, size, arguments, mapped: arguments[0].diagonal(0, 1, 2).sum(1),
+)
+
+
+def _scaled_identity(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
+    identity = half.converted(np.eye(shape[0], shape[1]), grad._array.dtype)
+    return grad * new_tensor(capture.constant(identity))
+
+
+@method()
+@autocasts("float32")
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix; of integers in int64."""
+    if input._array.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
+    if input._array.dtype.kind == "b":
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'; convert with .long()")
+    return _trace(input)
+
+
+def eye_like(matrix: Tensor) -> Tensor:
+    size = matrix._array.shape[-1]
+    return new_tensor(capture.constant(half.converted(np.eye(size), matrix._array.dtype)))
+
+
+def on_diagonal(matrices: Tensor) -> Tensor:
+    """True on the diagonal of square matrices as large as the last dimension."""
+    return new_tensor(capture.constant(np.eye(matrices._array.shape[-1], dtype=bool)))
+
+
+# --- products of vectors --------------------------------------------------------------------------
+
+
+def _crossed(a: Array, b: Array, dim: int) -> Array:
+    """Components of the cross product, from those one and two places on."""
+    first, second = np.roll(a, -1, dim), np.roll(a, -2, dim)
+    made: Array = first * np.roll(b, -2, dim) - second * np.roll(b, -1, dim)
+    return made
+
+
+_cross = TensorOperator(
+    "linalg_cross",
+    lambda a, b, dim: _crossed(a, b, dim),
+    {
+        "a": lambda grad, a_shape, b, dim: sum_to_size(_cross(conjugate(b), grad, dim), a_shape),
+        "b": lambda grad, a, b_shape, dim: sum_to_size(_cross(grad, conjugate(a), dim), b_shape),
+    },
+    batch=stacked(dim=after_samples),
+)
+
+
+@method()
+def cross(
+    input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Cross products of vectors of three along ``dim``, by default the first of size 3."""
+    shape = common_shape([input._array.shape, other._array.shape])
+    if input.dtype is bool_:
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
+    if dim is None:
+        if 3 not in shape:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = shape.index(3)
+    dim = dimension(len(shape), dim)
+    for x in (input, other):
+        if x._array.ndim != len(shape) or x._array.shape[dim] != 3:
+            raise RuntimeError(
+                "linalg.cross: inputs dimension must have the same number of dimensions and length "
+                f"3 in dim {dim}. Got {list(input._array.shape)} and {list(other._array.shape)}"
+            )
+    if input.dtype is not other.dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_type_name(input.dtype)} but found "
+            f"{scalar_type_name(other.dtype)}"
+        )
+    return write_result("linalg.cross", _cross(input, other, dim), out)

@@ -1,0 +1,1 @@
+"""How functions become methods of Tensor, files that are imported on demand, names of 2017."""

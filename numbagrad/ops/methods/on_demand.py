@@ -1,0 +1,89 @@
+"""Operators whose files are imported when a program first asks for one of them.
+
+Most programs call none of these, and importing all of them would take longer than many programs
+run. The public namespace looks its names up here; on Tensor stands, until then, a method that
+imports the file and calls what that installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ...tensor import Tensor
+from .registry import PENDING
+
+__all__: list[str] = []
+
+#: The public functions of every file.
+FUNCTIONS: dict[str, str] = {
+    "numbagrad.nn.native": """
+        adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout alpha_dropout_ avg_pool1d batch_norm
+        binary_cross_entropy_with_logits constant_pad_nd convolution cosine_embedding_loss ctc_loss
+        dropout dropout_ embedding_bag feature_alpha_dropout feature_alpha_dropout_ feature_dropout
+        feature_dropout_ group_norm gru_cell hinge_embedding_loss instance_norm kl_div layer_norm
+        lstm_cell margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
+        native_channel_shuffle native_dropout native_layer_norm poisson_nll_loss rms_norm
+        rnn_relu_cell rnn_tanh_cell triplet_margin_loss""",
+    "numbagrad.ops.reductions.calculus": "cumulative_trapezoid gradient trapezoid trapz",
+    "numbagrad.ops.pointwise.integers": """
+        cartesian_prod combinations frexp gcd lcm ldexp unravel_index""",
+    "numbagrad.ops.indexing.replacements": """
+        as_strided_scatter fill histogram nanquantile put renorm""",
+    "numbagrad.ops.pointwise.special_functions": "i0 mvlgamma polygamma",
+    "numbagrad.ops.linear_algebra.least_squares": "pinverse",
+    "numbagrad.ops.linear_algebra.lu": "lu lu_solve lu_unpack",
+    "numbagrad.ops.linear_algebra.matrix_functions": "geqrf matrix_exp orgqr ormqr vander",
+    "numbagrad.ops.linear_algebra.older_functions": """
+        cholesky_inverse cholesky_solve qr svd triangular_solve""",
+    "numbagrad.ops.spectra.spectrogram": "istft stft",
+    "numbagrad.ops.creation.windows": """
+        bartlett_window blackman_window hamming_window hann_window kaiser_window""",
+}
+#: The methods of Tensor that every file installs.
+METHODS: dict[str, str] = {
+    "numbagrad.ops.pointwise.integers": "frexp gcd gcd_ lcm lcm_ ldexp ldexp_",
+    "numbagrad.ops.indexing.replacements": """
+        apply_ as_strided_scatter histogram map_ nanquantile put put_ renorm renorm_""",
+    "numbagrad.ops.methods.rare_methods": "float_power_ hardshrink new_empty_strided",
+    "numbagrad.ops.pointwise.special_functions": "i0 i0_ mvlgamma mvlgamma_ polygamma polygamma_",
+    "numbagrad.ops.linear_algebra.least_squares": "pinverse",
+    "numbagrad.ops.linear_algebra.lu": "lu lu_solve",
+    "numbagrad.ops.linear_algebra.matrix_functions": "geqrf matrix_exp orgqr ormqr",
+    "numbagrad.ops.linear_algebra.older_functions": """
+        cholesky_inverse cholesky_solve qr svd triangular_solve""",
+    "numbagrad.ops.spectra.spectrogram": "istft stft",
+}
+
+
+def homes() -> dict[str, str]:
+    """For every public function the module that defines it, as ``lazy_names`` takes them."""
+    return {name: home for home, names in FUNCTIONS.items() for name in names.split()}
+
+
+def load_all() -> None:
+    """Import all files: for what looks at every function there is."""
+    for home in (*FUNCTIONS, *METHODS):
+        importlib.import_module(home)
+
+
+def _waiting(name: str, home: str) -> Any:
+    """The method that stands on Tensor until its file is imported."""
+
+    def method(self: Tensor, *arguments: Any, **options: Any) -> Any:
+        importlib.import_module(home)
+        return getattr(Tensor, name)(self, *arguments, **options)
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    return method
+
+
+def _install() -> None:
+    for home, names in METHODS.items():
+        for name in names.split():
+            PENDING.add(name)
+            setattr(Tensor, name, _waiting(name, home))
+
+
+_install()

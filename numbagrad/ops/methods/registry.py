@@ -1,0 +1,38 @@
+"""How functions of this folder become methods of Tensor.
+
+The files of this folder define public functions (exported by their ``__all__`` into the namespace
+of the package) and mark those that are methods too with the decorator below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, TypeVar
+
+from ...tensor import Tensor
+from ..arguments.check import as_method
+
+#: A function or a property.
+Decorated = TypeVar("Decorated", bound=Any)
+
+#: Methods whose file is imported when they are first called; see ``on_demand.py``.
+PENDING: set[str] = set()
+
+
+def method(*names: str) -> Callable[[Decorated], Decorated]:
+    """Make a function a method of Tensor under its own name, or under the given names."""
+
+    def install(function: Decorated) -> Decorated:
+        for name in names or (function.__name__,):
+            if name in vars(Tensor) and name not in PENDING:
+                raise ValueError(f"Tensor.{name} is defined twice")
+            PENDING.discard(name)
+            if isinstance(function, FunctionType) and (
+                "<locals>" in function.__qualname__ or function.__name__.startswith("_")
+            ):
+                function.__qualname__ = name  # Python's own errors call it so
+            setattr(Tensor, name, as_method(function, name))
+        return function
+
+    return install

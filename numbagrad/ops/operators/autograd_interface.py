@@ -1,0 +1,118 @@
+"""Hands the autograd room the operators that it needs, once all of them exist.
+
+``numbagrad/__init__.py`` imports this file after the families; it calls ``tensor_interface``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import half_precision as half
+from ...autograd import tensor_interface
+from ...autograd.inplace import rebase_history
+from ...backend import foreign
+from ...dtype import bfloat16, float16, float32, float64
+from ...executor import capture
+from ...executor.arrays import filled
+from ...executor.builtin import LaunchMiss
+from ...executor.complex_parts import parts_of_array
+from ...executor.conversion import in_order, order_of_dense
+from ...random_filling import fill_uniform
+from ...tensor import Tensor, new_tensor
+from ...transforms.functions import apply_transformed
+from ...transforms.inplace import compute_and_write
+from ...transforms.reading import elements_of
+from ..conversion.dtypes import cast
+from ..views.expand import sum_to_size
+from ..views.join import stack
+from ..views.view import clone, clone_in_order, contiguous
+from ..writing.inplace import copy_
+from .pointwise_operator import binary, pointwise
+
+_add = pointwise("add")
+
+
+def _add_in_place(a: Tensor, b: Tensor) -> None:
+    """``_add.into(a, (a, b))``: the engine does this for every parameter."""
+    try:
+        _add.write(a, a, b)
+    except LaunchMiss:
+        _add.into(a, (a, b))
+
+
+#: A one of each dtype: a copy costs a tenth of what ``np.ones_like`` does.
+_ONES = {
+    each.numpy: half.converted(np.ones(()), each.numpy)
+    for each in (float16, bfloat16, float32, float64)
+}
+
+
+def _ones_like(tensor: Tensor) -> Tensor:
+    array = tensor._array
+    if (where := foreign(array)) is not None:
+        return new_tensor(filled(array.shape, array.dtype, 1, where))
+    one = _ONES.get(array.dtype) if array.ndim == 0 else None
+    if one is None:
+        return new_tensor(filled(array.shape, array.dtype, 1))
+    made = one.copy()
+    if capture.active is not None:
+        capture.note_fill(made, 1)
+    return new_tensor(made)
+
+
+def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+    return new_tensor(filled(shape, dtype, 0))
+
+
+def _uniform(
+    shape: tuple[int, ...], dtype: np.dtype[Any], low: float, high: float
+) -> np.ndarray[Any, Any]:
+    array = np.empty(shape, dtype)
+    # Of complex numbers both parts.
+    fill_uniform(None, parts_of_array(array) if dtype.kind == "c" else array, low, high)
+    return array
+
+
+def _has_own_order(tensor: Tensor) -> bool:
+    array = tensor._array
+    return not array.flags.c_contiguous and order_of_dense(array) is not None
+
+
+def _copied(gradient: Tensor, leaf: Tensor) -> Tensor:
+    """A copy whose node is that of a copy in place, as torch accumulates what it records."""
+    array = gradient._array
+    order = order_of_dense(leaf._array) or tuple(range(array.ndim))
+    memory = in_order(array.shape, array.dtype, order, foreign(array))
+    return copy_(new_tensor(memory), gradient)
+
+
+def _copied_unrecorded(gradient: Tensor, leaf: Tensor) -> Tensor:
+    if not leaf._array.flags.c_contiguous:
+        order = order_of_dense(leaf._array)
+        if order is not None:
+            return clone_in_order(gradient, order)
+    return clone(gradient) if gradient._array.flags.c_contiguous else contiguous(gradient)
+
+
+tensor_interface.register(
+    Tensor=Tensor,
+    new_tensor=new_tensor,
+    ones_like=_ones_like,
+    zeros=_zeros,
+    uniform=_uniform,
+    add=binary(_add),
+    add_=_add_in_place,
+    clone=clone,
+    cast=cast,
+    sum_to_size=sum_to_size,
+    stack=stack,
+    copied=_copied,
+    copied_unrecorded=_copied_unrecorded,
+    has_own_order=_has_own_order,
+    rebase_history=rebase_history,
+    apply_transformed=apply_transformed,
+    elements_of=elements_of,
+    write_transformed=compute_and_write,
+)

@@ -1,0 +1,522 @@
+"""The compiled way from Tensors to Tensors, for programs whose tensors are small.
+
+``operator.py`` and the families ask here for the builtins of ``native/``, which make Tensors and
+nodes by themselves. This file tells them where the slots of those objects are, keeps the recipes
+for the nodes of an operator, and decides when compiling them pays. Until then, and without a
+compiler, Python code does the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...autograd import inplace, watching
+from ...autograd.grad_mode import state as grad_mode
+from ...autograd.node import UNRECORDED, Node, edge_of, new_node, next_sequence_nr, produce
+from ...autograd.saved import SavedInput, SavedOutput, save
+from ...executor.builtin import launcher, make_builtin, runtime
+from ...executor.deferred import Deferred
+from ...executor.pointwise import PointwiseProgram
+from ...native import layout
+from ...native.layout import NodeRecipe, OperatorTable, Recipe
+from ...native.record import array_of
+from ...tensor import Tensor, TensorState, new_tensor
+from ...transforms import levels
+
+_new = object.__new__
+
+
+class PointwiseState(Node):
+    """The slots of the node of a pointwise operator: the builtins fill them."""
+
+    __slots__ = ("rule", "numbers", "restore")
+
+    rule: Any
+    numbers: tuple[Any, ...] | None
+    restore: Sequence[Any] | None
+
+
+class OperatorState(Node):
+    """The slots of the node of a ``TensorOperator``."""
+
+    __slots__ = ("plan", "values", "_output_count")
+
+    plan: Any
+    values: tuple[Any, ...]
+
+
+def ready() -> bool:
+    """Whether the builtins of pointwise operators, ``attach`` and ``repeated`` are to be used."""
+    return _of_formulas.ready()
+
+
+def operators_ready() -> bool:
+    """Whether the builtins of views and of operators that are no formula are to be used."""
+    return _of_operators.ready()
+
+
+def duals_ready() -> bool:
+    """Whether the builtins of forward mode are to be used; other builtins then go on to them."""
+    return _of_duals.ready()
+
+
+# --- what the builtins must know of objects -------------------------------------------------------
+
+#: For each record of slots in the runtime block: a class, and what its slots are called there.
+_SLOTS: dict[str, tuple[type, dict[str, str]]] = {
+    "tensor": (
+        TensorState,
+        {
+            "array": "_array",
+            "requires_grad": "_requires_grad",
+            "grad_fn": "_producer",
+            "output_nr": "_output_nr",
+            "version_cell": "_version_cell",
+            "grad": "_accumulated",
+            "base": "_viewed",
+        },
+    ),
+    "node": (
+        Node,
+        {
+            "next_edges": "next_edges",
+            "hooks": "_hooks",
+            "saved": "saved",
+            "sequence_nr": "sequence_nr",
+        },
+    ),
+    "pointwise_node": (
+        PointwiseState,
+        {"rule": "rule", "numbers": "numbers", "restore": "restore"},
+    ),
+    "operator_node": (
+        OperatorState,
+        {"plan": "plan", "values": "values", "output_count": "_output_count"},
+    ),
+    "saved_input": (
+        SavedInput,
+        {"tensor": "tensor", "cell": "_version_cell", "version": "version"},
+    ),
+    "saved_output": (
+        SavedOutput,
+        {
+            "array": "array",
+            "cell": "_version_cell",
+            "version": "version",
+            "output_nr": "output_nr",
+        },
+    ),
+    "transformed": (levels.Transformed, {"state": "state", "own_level": "level"}),
+    "dual": (
+        levels.Dual,
+        {
+            "level": "level",
+            "primal": "_primal",
+            "tangent": "_tangent",
+            "cell": "_version_cell",
+        },
+    ),
+    "level": (
+        levels.Level,
+        {
+            "kind": "kind",
+            "alive": "alive",
+            "paused": "paused",
+            "depth": "depth",
+            "explicit": "explicit",
+            "history": "has_history",
+            "size": "size",
+            "randomness": "randomness",
+        },
+    ),
+}
+
+
+_DELETED = (
+    "an attribute that autograd needs was deleted from a Tensor, a node or a saved tensor, or set "
+    "to something else"
+)
+
+
+def _slot_offset(cls: type, name: str) -> int:
+    """Bytes from the start of an instance to one of its slots."""
+    probe: Any = np.zeros(()).view(cls) if issubclass(cls, np.ndarray) else _new(cls)
+    marker = object()
+    setattr(probe, name, marker)
+    words = (ctypes.c_int64 * (cls.__basicsize__ // 8)).from_address(id(probe))
+    return 8 * list(words).index(id(marker))
+
+
+def _distance_of_slots(of: type, within: type) -> int:
+    """How many bytes further from the start the slots of one class lie in another that has them."""
+    slots = of.__slots__  # type: ignore[attr-defined]
+    (distance,) = {_slot_offset(within, name) - _slot_offset(of, name) for name in slots}
+    return distance
+
+
+@functools.lru_cache(maxsize=1)
+def described_runtime() -> layout.Runtime:
+    """The runtime block, with what compiled code must know of Tensors and nodes."""
+    block = runtime()
+    for kind, (cls, names) in _SLOTS.items():
+        record = getattr(block, kind)
+        for field, name in names.items():
+            setattr(record, field, _slot_offset(cls, name))
+    block.tensor_type = id(Tensor)
+    block.saved_input_type = id(SavedInput)
+    block.saved_output_type = id(SavedOutput)
+    block.zero = id(0)
+    block.deleted_error = id(AttributeError)
+    block.deleted_text = id(_DELETED)
+    block.sequence = id(next_sequence_nr.__self__)  # type: ignore[attr-defined]
+    block.list_type = id(list)
+    block.tuple_type = id(tuple)
+    block.grad_mode = id(grad_mode)
+    block.name_enabled = id(sys.intern("enabled"))
+    block.name_view_origin = id(sys.intern("_view_origin"))
+    block.name_unrecorded_at = id(sys.intern("_unrecorded_at"))
+    block.unrecorded = id(UNRECORDED)
+    block.no_grad = id(inplace.NO_GRAD)
+    block.multiple = id(inplace.MULTIPLE)
+    block.prune = id(inplace.prune)
+    block.prune_from = inplace.PRUNE_FROM
+    block.name_inference = id(sys.intern("inference"))
+    block.inference_cell = id(watching.INFERENCE_CELL)
+    block.inference_origin = id(inplace.INFERENCE)
+    block.attach = id(_attached)
+    watching.mirror(block)
+    return block
+
+
+def _install() -> None:
+    """Have launchers take the places of Python in ``calls``."""
+    block = described_runtime()
+    calls.attach = make_builtin("attach", launcher("attach", "pointwise_operator"), block)
+    calls.repeated = make_builtin("repeated", launcher("repeated", "pointwise_operator"), block)
+
+
+_of_formulas = Deferred(
+    dict.fromkeys(
+        ("pointwise_recorded", "pointwise_gradients", "pointwise_into", "attach", "repeated"),
+        "pointwise_operator",
+    ),
+    _install,
+)
+_of_operators = Deferred(
+    dict.fromkeys(("view", "views", "operator"), "tensor_operator"), lambda: None
+)
+
+
+def _install_duals() -> None:
+    """Have the other launchers go on to those of forward mode."""
+    block = described_runtime()
+    block.dual_type = id(levels.Dual)
+    block.own_state = _distance_of_slots(levels.Dual, levels.Transformed)
+    block.forward_mode = id(levels.DUAL)
+    block.level_type = id(levels.Level)
+    block.level_stack = id(levels.stack)
+    block.name_levels = id(sys.intern("levels"))
+    block.name_tangents_enabled = id(sys.intern("tangents_enabled"))
+    block.randomness = id(levels.RAISES)
+    block.close_level = id(levels.Level.__exit__)
+    block.dual_operator = launcher("dual_operator", "duals")
+    block.dual_view = launcher("dual_view", "duals")
+    block.dual_pointwise = launcher("dual_pointwise", "duals")
+    block.transformed_type = id(levels.Transformed)  # last: from here on it is used
+    calls.duals = make_builtin("duals", launcher("duals", "jvp"), block)
+    calls.jvp = make_builtin("jvp", launcher("jvp", "jvp"), block)
+    calls.linear_of_dual = make_builtin("linear", launcher("linear_of_dual", "duals"), block)
+
+
+_of_duals = Deferred(
+    dict.fromkeys(("dual_pointwise", "dual_operator", "dual_view", "linear_of_dual"), "duals")
+    | dict.fromkeys(("duals", "jvp"), "jvp"),
+    _install_duals,
+)
+
+
+# --- Tensors and nodes of any operator ------------------------------------------------------------
+
+
+def _attached(
+    array: np.ndarray[Any, Any],
+    node_class: type[Node],
+    inputs: tuple[Any, ...],
+    saved: tuple[Tensor | None, ...],
+) -> Tensor:
+    edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
+    result = new_tensor(array)
+    produce(new_node(node_class, edges, tuple([save(x) for x in saved])), result)
+    return result
+
+
+def _attach_in_python(*arguments: Any) -> Tensor:
+    ready()
+    return _attached(*arguments)
+
+
+def _repeated_in_python(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> Tensor:
+    strides = (0,) * len(shape)
+    return new_tensor(np.ndarray.__new__(np.ndarray, shape, array.dtype, array, 0, strides))
+
+
+# --- forward mode ---------------------------------------------------------------------------------
+
+
+def _duals_in_python(
+    level: levels.Level,
+    primals: list[Tensor],
+    tangents: list[Tensor],
+    make: Callable[[levels.Level, Tensor, Tensor], Tensor],
+) -> list[Tensor]:
+    duals_ready()
+    return [make(level, *pair) for pair in zip(primals, tangents, strict=True)]
+
+
+def _jvp_in_python(
+    function: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    strict: bool,
+    has_aux: bool,
+    unpack: Callable[..., Any],
+) -> Any:
+    duals_ready()
+
+
+def _linear_in_python(function: Callable[..., Any], input: Tensor, *values: Any) -> Tensor | None:
+    duals_ready()
+    return None
+
+
+class _Calls:
+    """What has a launcher, once that is compiled; until then functions of Python do the same."""
+
+    __slots__ = ("attach", "duals", "jvp", "linear_of_dual", "repeated")
+
+    def __init__(self) -> None:
+        #: ``attach(array, node_class, inputs, saved)``: a Tensor made by a new node with edges to
+        #: those ``inputs`` that are Tensors, and keeps the Tensors ``saved``, which may have None
+        #: among them. The other slots of the node are not set.
+        self.attach: Callable[..., Tensor] = _attach_in_python
+        #: ``repeated(array, shape)``: a Tensor of that shape, all of it the element of a 0-dim
+        #: array.
+        self.repeated: Callable[..., Tensor] = _repeated_in_python
+        #: ``duals(level, primals, tangents, make)``: a dual Tensor for each pair of two equally
+        #: long lists, made by ``make`` (``forward_ad.dual_view``) or as it would.
+        self.duals: Callable[..., list[Tensor]] = _duals_in_python
+        #: ``jvp(function, primals, tangents, strict, has_aux, unpack)``: what ``func.jvp`` returns,
+        #: for two tuples of ordinary Tensors; None for what is left to ``func/derivatives.py``.
+        #: ``unpack(level, made, strict, has_aux)`` takes apart what is more than one dual Tensor.
+        self.jvp: Callable[..., Any] = _jvp_in_python
+        #: ``linear_of_dual(function, input, *values)``: the dual Tensor of ``function(array,
+        #: *values)``, which is linear in the array, for the primal and for the tangent of
+        #: ``input``; None for what is left to ``dispatch/transformations.py``.
+        self.linear_of_dual: Callable[..., Tensor | None] = _linear_in_python
+
+
+calls = _Calls()
+
+
+class Tangents:
+    """The programs of value and tangent of one pointwise operator, as launchers see them."""
+
+    __slots__ = ("_kept", "_table", "_words")
+
+    def __init__(self, program: PointwiseProgram) -> None:
+        self._table = program.table()
+        self._kept: list[PointwiseProgram] = []
+        self._words = np.zeros(1 << layout.TANGENT_OPERANDS, dtype=np.int64)
+
+    def add(self, which: Sequence[bool], both: PointwiseProgram) -> None:
+        """Have launchers run ``both`` where it is ``which`` operands that have a tangent."""
+        own = both.table()
+        if self._table is None or own is None or len(which) > layout.TANGENT_OPERANDS:
+            return
+        own.record.launcher = launcher("pointwise")
+        self._kept.append(both)
+        mask = sum([has_tangent << place for place, has_tangent in enumerate(which)])
+        self._words[mask] = id(own.record.words)
+        self._table.record.tangents = self._words.ctypes.data
+
+
+# --- pointwise operators --------------------------------------------------------------------------
+
+
+def operator_launcher(program: PointwiseProgram, recorded: bool) -> Callable[..., Tensor] | None:
+    """``launch(*operands, recording)`` of an operator; None if it is left to Python.
+
+    Results require grad only if they are ``recorded``.
+    """
+    launch = _native(program, "pointwise_recorded")
+    if launch is not None:
+        program.table().record.recorded = recorded  # type: ignore[union-attr]
+    return launch
+
+
+def gradient_launcher(
+    program: PointwiseProgram, places: Sequence[int]
+) -> Callable[..., Any] | None:
+    """``launch(node, grad)`` of a gradient whose inputs get what ``places`` says, PLACE words."""
+    launch = _native(program, "pointwise_gradients")
+    if launch is not None:
+        table = program.table().record  # type: ignore[union-attr]
+        table.inputs = len(places)
+        table.places = _packed(places)
+    return launch
+
+
+def writing_launcher(program: PointwiseProgram) -> Callable[..., None] | None:
+    """``write(output, *operands)`` of an operator; None if it is left to Python."""
+    return _native(program, "pointwise_into", into=True)
+
+
+def _native(
+    program: PointwiseProgram, function: str, into: bool = False
+) -> Callable[..., Any] | None:
+    table = program.table(into)
+    if table is None:
+        return None
+    table.record.launcher = launcher("pointwise")
+    return make_builtin(program.name, launcher(function, "pointwise_operator"), table.record)
+
+
+def _packed(places: Sequence[int], bits: int = layout.PLACE_BITS) -> int:
+    return sum(place << (bits * k) for k, place in enumerate(places))
+
+
+class Recipes:
+    """How the nodes of one operator are made, for every choice of operands that came up."""
+
+    __slots__ = ("_known", "_words")
+
+    def __init__(self, program: PointwiseProgram) -> None:
+        self._known: set[tuple[int | None, ...]] = set()
+        self._words = array_of(Recipe, layout.RECIPES)
+        table = program.table()
+        assert table is not None
+        table.record.recipes = self._words.ctypes.data
+
+    def add(self, needed: tuple[int | None, ...], rule: Any, node_class: type[Node]) -> None:
+        """Let nodes for this choice (see ``GradientRule``) be made natively from now on."""
+        if needed in self._known or len(needed) > layout.RECIPE_OPERANDS:
+            return
+        self._known.add(needed)
+        which = 0
+        for place, group in enumerate(needed):
+            if group is not None:
+                which |= 1 << place
+                if group == 0:  # the first operand, or the same Tensor again
+                    which |= 1 << (place + layout.RECIPE_OPERANDS)
+        recipe = Recipe(self._words[which])
+        recipe.node_type = id(node_class)
+        recipe.uses = _packed([place + 1 for place in rule.uses])
+        recipe.uses_result = rule.uses_result
+        recipe.rule = id(rule)  # last: another thread may look
+
+
+# --- other operators ------------------------------------------------------------------------------
+
+#: Functions whose addresses are in tables: operators live as long as the program does.
+_KEPT_ALIVE: list[Callable[..., Any]] = []
+
+
+def _write_recipe(recipe: NodeRecipe, plan: Any, node_class: type[Node]) -> bool:
+    """Say how the nodes of a plan are made; False if a word does not hold what it keeps."""
+    places = [*plan.inputs, *plan.saves, *[place for place, _ in plan.keeps]]
+    counts = (len(plan.inputs), len(plan.saves), len(plan.keeps))
+    if max(places, default=0) >= layout.KEPT_PLACE or max(counts) * layout.KEPT_BITS >= 63:
+        return False
+    recipe.runtime = described_runtime().address
+    recipe.node_type = id(node_class)
+    recipe.inputs = _packed([place + 1 for place in plan.inputs])
+    recipe.saves = _packed([place + 1 for place in plan.saves])
+    recipe.keeps = _packed(
+        [(place + 1) | (layout.KEPT_AS_SHAPE if shape else 0) for place, shape in plan.keeps],
+        layout.KEPT_BITS,
+    )
+    recipe.results = _packed([number + 1 for number in plan.results])
+    recipe.plan = id(plan)  # last: another thread may look
+    return True
+
+
+def view_launcher(
+    name: str,
+    plan: Any,
+    node_class: type[Node],
+    several: bool = False,
+    *,
+    python: Callable[..., Any],
+    forward: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """``wrap(array, input, values)`` of a view operator, whose nodes all have one plan.
+
+    An operator of ``several`` views takes and returns a tuple. ``python`` does the same; it gets
+    inputs under a transformation, and those whose nodes are watched. It is kept alive from here on.
+    ``forward(array, *values)`` is given if the tangent of the view is that view of the tangent.
+    """
+    recipe = NodeRecipe()
+    if not _write_recipe(recipe, plan, node_class):
+        raise ValueError(f"{name}: a view that keeps so many values has no compiled node")
+    _KEPT_ALIVE.append(python)
+    recipe.python = id(python)
+    if forward is not None:
+        _KEPT_ALIVE.append(forward)
+        recipe.forward = id(forward)
+    return make_builtin(name, launcher("views" if several else "view", "tensor_operator"), recipe)
+
+
+class OperatorLauncher:
+    """``launch(*arguments)`` of a ``TensorOperator``, and how its nodes are made."""
+
+    __slots__ = ("launch", "_recipes", "_table")
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        python: Callable[..., Any],
+        finish: Callable[..., Any],
+        variadic: bool,
+        add: Callable[..., None] | None = None,
+        with_directions: Callable[..., Any] | None = None,
+        directions_builtin: np.ndarray[Any, Any] | None = None,
+        takes_half: bool = True,
+    ) -> None:
+        """``python(*arguments)`` is the operator; ``finish(made, arguments)`` its last part.
+
+        ``add(total, term)`` is given where the operator is linear in each Tensor, and then perhaps
+        its ``with_directions``, and the word that ``directions_builtin`` is. What is not known to
+        take half precision gets it from Python.
+        """
+        self._table = OperatorTable()
+        self._table.runtime = described_runtime().address
+        self._table.forward = id(forward)
+        self._table.python = id(python)
+        self._table.finish = id(finish)
+        self._table.variadic = variadic
+        self._table.add = 0 if add is None else id(add)
+        self._table.both = 0 if with_directions is None else id(with_directions)
+        if directions_builtin is not None:
+            self._table.both_builtin = directions_builtin.ctypes.data
+        self._table.takes_half = takes_half
+        self._recipes: np.ndarray[Any, Any] | None = None
+        self.launch = make_builtin(name, launcher("operator", "tensor_operator"), self._table)
+
+    def add(self, needed: Sequence[bool], plan: Any, node_class: type[Node]) -> None:
+        """Let nodes for these arguments that need a gradient be made natively from now on."""
+        if len(needed) > layout.OPERATOR_ARGUMENTS:
+            return
+        if self._recipes is None:
+            self._recipes = array_of(NodeRecipe, 1 << layout.OPERATOR_ARGUMENTS)
+            self._table.recipes = self._recipes.ctypes.data
+        which = sum([need << place for place, need in enumerate(needed)])
+        recipe = NodeRecipe(self._recipes[which])
+        if recipe.plan == 0:  # else the launcher left a call to Python for another reason
+            _write_recipe(recipe, plan, node_class)

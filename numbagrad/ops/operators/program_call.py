@@ -1,0 +1,120 @@
+"""A program called with Tensors: one builtin that makes the arrays of its results and runs it.
+
+``composite_pair.py`` uses it for its programs. The builtin is ``replay`` of ``native/replay.py``
+with nothing to check and nothing to put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...executor.builtin import launcher, make_builtin
+from ...executor.plan.operations import Array, may_raise
+from ...kernels import program_layout
+from ...native.record import row_of, write_list
+from ...native.replay_layout import Passed, ReplayTable, Result
+from ...program import timing
+from ...program.program import Program
+from ...tensor import Tensor
+from .native_launchers import described_runtime
+
+
+class ProgramCall:
+    """``call(*tensors)`` of a program without Python: the arrays of its results, in a tuple.
+
+    The tensors lie as the views that the program is given. Any thread may call; a program that is
+    at work without the GIL is not entered again, another one of its kind runs instead.
+    """
+
+    __slots__ = ("program", "_checks", "_make", "_free", "_long", "_run")
+
+    def __init__(self, program: Program):
+        self.program = program
+        self._make: Callable[[], Program] = lambda: Program(
+            program.operations, program.given, program.results
+        )
+        first = _Native(program)
+        self._run: Callable[..., tuple[Array, ...]] = first.run
+        self._long = first.long
+        #: Whether it may raise.
+        self._checks = any(map(may_raise, program.operations))
+        #: Programs that nobody runs.
+        self._free = [first]
+
+    def __call__(self, *tensors: Tensor) -> tuple[Array, ...]:
+        if not self._long and timing.active is None and not self._checks:  # it keeps the GIL
+            return self._run(False, *tensors)
+        native = self._take()
+        try:
+            return self._run_with(native, tensors)
+        finally:
+            self._free.append(native)
+
+    def _take(self) -> _Native:
+        """A program that nobody else runs."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return _Native(self._make())
+
+    def _run_with(self, native: _Native, tensors: tuple[Tensor, ...]) -> tuple[Array, ...]:
+        if timing.active is not None:
+            return tuple(native.program.run([x._array for x in tensors]))
+        made = native.run(False, *tensors)
+        if self._checks:
+            native.program.check_launches(partial(_arrays, tensors, made))
+        return made
+
+
+def _arrays(tensors: Sequence[Tensor], made: Sequence[Array]) -> list[Array]:
+    return [*[x._array for x in tensors], *made]
+
+
+class _Native:
+    """One program and its builtin."""
+
+    __slots__ = ("program", "run", "long", "_kept")
+
+    def __init__(self, program: Program):
+        native = program.native
+        if native is None:
+            raise ValueError("a program with parts in Python cannot be called natively")
+        self.program = program
+        self.long = native.table is not None and bool(native.table[program_layout.PROGRAM_LONG])
+        place_of = {slot: place for place, slot in enumerate(native.slots)}
+        count = len(program.given)
+        forms = [np.empty_like(memory.array) for memory in program.results]
+        sizes = [np.array([*x.shape, *x.strides, 0], dtype=np.int64) for x in forms]
+        results = [
+            row_of(
+                Result,
+                kept=0,
+                type=x.dtype.num,
+                rank=x.ndim,
+                sizes=form.ctypes.data,
+                place=place_of.get(count + k, -1),
+            )
+            for k, (x, form) in enumerate(zip(forms, sizes, strict=True))
+        ]
+        passed = [
+            row_of(Passed, argument=k, place=place_of[k]) for k in range(count) if k in place_of
+        ]
+        table = ReplayTable()
+        table.runtime = described_runtime().address
+        table.arguments.count = count
+        entries = [
+            write_list(table.results, results),
+            write_list(table.passed, passed),
+            write_list(table.arrays, [0] * len(native.slots)),
+        ]
+        table.program = native.address
+        table.program_table = id(native.table)
+        self._kept: Any = (sizes, entries)
+        self.run = make_builtin("composite", launcher("replay", "replay"), table)
+
+
+__all__ = ["ProgramCall"]

@@ -1,0 +1,455 @@
+"""Public functions of the pointwise family: torch's signatures over the table of ``pointwise.py``.
+
+Most take Tensors by position and are made here from the table alone; the ones with options (alpha,
+rounding modes, optional bounds) are written out. Every function takes ``out``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...autograd.grad_mode import state as grad_mode
+from ...dtype import complex128, float64, python_number
+from ...executor import capture
+from ...executor.plan.forms import ShapesDiffer, broadcast
+from ...tensor import Tensor
+from ...transforms.reading import refuse_tangents
+from ...type_names import type_name
+from ...warn_once import warn_caller
+from .. import pointwise as table  # noqa: F401 - fills the register
+from ..arguments.requirements import require_tensor, require_tensor_or_number, resize_output
+from ..conversion.dtypes import cast
+from ..methods.registry import method
+from ..operators.definition import POINTWISE
+from ..operators.pointwise_operator import PointwiseOperator, binary, pointwise, unary
+from .arguments import WITHOUT_OUT, check_alpha, check_out_dtype, check_value, not_a_rounding
+
+if TYPE_CHECKING:
+    from .derived_functions import *  # noqa: F403 - tools/write_stubs.py writes the file
+
+__all__: list[str] = []
+
+Number = bool | int | float
+
+#: The factor that most sums have.
+ONE = 1
+
+
+def is_one(factor: Any) -> bool:
+    """Whether a factor is 1; not so one that a program is given anew at each run."""
+    return not capture.varies(factor) and factor == 1
+
+
+#: Functions whose ``out`` may have no dtype but bool, which others convert to.
+_TRUTH_ALONE = frozenset(("signbit", "isposinf", "isneginf"))
+
+
+def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tensor) -> Tensor:
+    """Write the result into ``out``, which is resized if it has another shape, as in torch."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{operator.name}(): argument 'out' must be Tensor, not {type_name(out)}")
+    if grad_mode.enabled and any(
+        [isinstance(x, Tensor) and x.requires_grad for x in (out, *operands)]
+    ):
+        raise RuntimeError(
+            f"{operator.definition.name}(): functions with out=... arguments don't support "
+            "automatic differentiation, but one of the arguments requires grad."
+        )
+    check_out_dtype(operator.name, operands, out)
+    refuse_tangents(operator.name, (out, *operands))
+    operands = tuple(operator.with_tensor(operands))
+    shapes = [x._array.shape for x in operands if isinstance(x, Tensor)]
+    if operator.name in _TRUTH_ALONE and out._array.dtype.kind != "b":
+        raise RuntimeError(
+            f"{operator.name} does not support non-boolean outputs, but out is of {out.dtype}"
+        )
+    resize_output(out, _shape_of_output(shapes, out))
+    operator.into(out, operands)
+    return out
+
+
+def _shape_of_output(shapes: list[tuple[int, ...]], out: Tensor) -> tuple[int, ...]:
+    try:
+        return broadcast(shapes)
+    except ShapesDiffer:
+        return out._array.shape  # the launcher names the shapes at fault
+
+
+def _public(name: str, function: Any) -> None:
+    globals()[name] = function
+    __all__.append(name)
+
+
+def _signature_of(operator: PointwiseOperator) -> inspect.Signature:
+    """As torch spells it: ``input`` first, ``other`` second, ``out`` by keyword."""
+    names = operator.definition.formula.__code__.co_varnames
+    count = operator.definition.formula.__code__.co_argcount
+    public = ["input", "other"] if count == 2 else ["input", *names[1:count]]
+    parameters = [
+        inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in public[:count]
+    ]
+    if operator.name in WITHOUT_OUT:
+        return inspect.Signature(parameters)
+    out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    return inspect.Signature([*parameters, out])
+
+
+def _unary_function(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
+    call = unary(operator)
+    if name in WITHOUT_OUT:
+
+        def alone(input: Tensor) -> Tensor:
+            return call(input)
+
+        return _named(alone, name, operator)
+
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        return call(input) if out is None else write_out(operator, (input,), out)
+
+    return _named(function, name, operator)
+
+
+def _binary_function(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
+    call = binary(operator)
+
+    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+        return call(input, other) if out is None else write_out(operator, (input, other), out)
+
+    return _named(function, name, operator)
+
+
+def _named(function: Any, name: str, operator: PointwiseOperator) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "numbagrad"
+    function.__signature__ = _signature_of(operator)
+    first, *_ = (operator.definition.formula.__doc__ or "").splitlines() or [""]
+    function.__doc__ = first or (
+        f"Pointwise ``{name}``; defined as one formula in ``ops/pointwise/``. Operands broadcast."
+    )
+    return function
+
+
+#: Operators whose public function is written out below, or has no public function.
+WRITTEN_BY_HAND = {
+    "add", "add_scaled", "sub", "sub_scaled", "rsub", "div", "rdiv", "div_floor", "div_trunc",
+    "pow", "pow_scalar", "rpow", "pow_2", "pow_3", "pow_half", "pow_minus_half", "pow_minus_1",
+    "pow_minus_2", "addcmul", "addcdiv", "lerp", "where", "masked_fill", "clamp", "clamp_tensor",
+    "clamp_min", "clamp_min_tensor", "clamp_max", "clamp_max_tensor", "nan_to_num", "prelu",
+    "logit", "logit_clamped", "polygamma_1", "polygamma_2", "round", "hardtanh", "leaky_relu",
+    "threshold", "elu", "selu", "celu", "gelu", "gelu_tanh", "silu", "mish", "softplus", "softsign",
+    "tanhshrink", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "mse_loss", "l1_loss",
+    "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "binary_cross_entropy_with_logits_weighted", "kl_div", "kl_div_log_target", "log_sigmoid",
+    "isclose", "special_ndtr", "special_entr", "special_xlog1py",
+}  # fmt: skip
+
+
+def _derive() -> None:
+    """Functions and methods of every definition that needs nothing but its formula."""
+    for name, definition in POINTWISE.items():
+        if name in WRITTEN_BY_HAND:
+            continue
+        count = definition.formula.__code__.co_argcount
+        make = _unary_function if count == 1 else _binary_function
+        operator = pointwise(name)
+        for public in (name, *definition.aliases):
+            function = make(public, operator)
+            _public(public, function)
+            method(public)(function)
+
+
+_derive()
+
+
+@functools.cache
+def renamed(name: str, grad_fn: str) -> PointwiseOperator:
+    """An operator whose node has another name: torch has one for every way to call it."""
+    return PointwiseOperator(dataclasses.replace(POINTWISE[name], grad_fn=grad_fn))
+
+
+# --- arithmetic -------------------------------------------------------------------------------
+
+_add, _sub, _div = (binary(pointwise(n)) for n in ("add", "sub", "div"))
+
+
+def _export(function: Any) -> Any:
+    __all__.append(function.__name__)
+    return function
+
+
+def older_order(
+    function: Callable[..., Tensor], scale: str, count: int, arguments: tuple[Any, ...]
+) -> Tensor:
+    """Call a function of ``count`` operands whose arguments stand as in 2017.
+
+    Its factor, today the keyword ``scale``, came second then: ``add(a, 2, b)``. The output, today
+    ``out``, came last: ``add(a, b, result)``.
+    """
+    name = function.__name__.removeprefix("_")
+    operands = arguments
+    keywords: dict[str, Any] = {}
+    if not isinstance(arguments[1], Tensor):
+        operands = (arguments[0], *arguments[2:])
+        keywords[scale] = arguments[1]
+        warn_caller(
+            f"{name}() with {scale} before the last operands is deprecated; pass it by keyword: "
+            f"{name}(..., {scale}={arguments[1]})",
+        )
+    if len(operands) == count + 1 and isinstance(operands[-1], Tensor) and not name.endswith("_"):
+        keywords["out"] = operands[-1]
+    elif len(operands) != count or not isinstance(operands[-1], Tensor):
+        raise TypeError(
+            f"{name}() takes {count} operands and by keyword {scale} and out, but {len(arguments)} "
+            "positional arguments were given"
+        )
+    return function(*operands[:count], **keywords)
+
+
+@_export
+@method()
+def add(
+    input: Any, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
+) -> Tensor:
+    """``input + alpha * other``; ``add(a, 2, b)`` and ``add(a, b, result)`` as in 2017 too."""
+    if older:
+        return older_order(add, "alpha", 2, (input, other, *older))
+    if alpha is not ONE and alpha.__class__ is not float and alpha.__class__ is not int:
+        check_alpha("add", alpha, input, other)
+    if alpha is ONE or is_one(alpha):
+        if out is None:
+            return _add(input, other)
+        return write_out(pointwise("add"), (input, other), out)
+    operator = pointwise("add_scaled")
+    if out is not None:
+        return write_out(operator, (input, other, alpha), out)
+    return operator(input, other, alpha)
+
+
+@_export
+@method("sub", "subtract")
+def sub(
+    input: Any, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
+) -> Tensor:
+    """``input - alpha * other``; ``sub(a, 2, b)`` and ``sub(a, b, result)`` as in 2017 too."""
+    if older:
+        return older_order(sub, "alpha", 2, (input, other, *older))
+    if alpha is not ONE and alpha.__class__ is not float and alpha.__class__ is not int:
+        check_alpha("sub", alpha, input, other)
+    if alpha is ONE or is_one(alpha):
+        if out is None:
+            return _sub(input, other)
+        return write_out(pointwise("sub"), (input, other), out)
+    operator = pointwise("sub_scaled")
+    if out is not None:
+        return write_out(operator, (input, other, alpha), out)
+    return operator(input, other, alpha)
+
+
+subtract = sub
+__all__.append("subtract")
+
+
+@_export
+def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
+    """``other - alpha * input``."""
+    return pointwise("rsub")(input, other, alpha)
+
+
+def _divide_into(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
+    def function(
+        input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        if rounding_mode is None:
+            chosen = operator
+        elif rounding_mode in ("floor", "trunc"):
+            chosen = pointwise(f"div_{rounding_mode}")
+        else:
+            raise not_a_rounding(name, rounding_mode)
+        if out is not None:
+            return write_out(chosen, (input, other), out)
+        return _div(input, other) if chosen is operator else chosen(input, other)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "``input / other``, rounded towards zero or down if asked."
+    return function
+
+
+div = _divide_into("div", pointwise("div"))
+divide = true_divide = div
+method("div", "divide", "true_divide")(div)
+__all__ += ["div", "divide", "true_divide"]
+
+
+_POWERS = {2: "pow_2", 3: "pow_3", 0.5: "pow_half", -0.5: "pow_minus_half", -1: "pow_minus_1",
+           -2: "pow_minus_2"}  # fmt: skip
+_square = unary(pointwise("pow_2"))
+
+
+@_export
+@method()
+def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input`` to the power ``exponent``; either may be a number."""
+    if exponent.__class__ is int and exponent == 2 and out is None and isinstance(input, Tensor):
+        if input._array.dtype.kind != "b":
+            return _square(input)
+    operator, operands = power_operator(input, exponent)
+    return operator(*operands) if out is None else write_out(operator, operands, out)
+
+
+@method("__pow__")
+def _python_power(input: Any, exponent: Any) -> Any:
+    """``input ** exponent``; an array of NumPy is left to NumPy."""
+    kind = exponent.__class__
+    if kind is int and exponent == 2 and input._array.dtype.kind != "b":
+        return _square(input)
+    if kind is np.ndarray:
+        return NotImplemented
+    operator, operands = power_operator(input, exponent)
+    return operator(*operands)
+
+
+def power_operator(input: Any, exponent: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
+    """The operator for this exponent: common ones have formulas of their own."""
+    if isinstance(exponent, Tensor):
+        if isinstance(input, Tensor):
+            return pointwise("pow"), (input, exponent)
+        return pointwise("rpow"), (exponent, input)
+    require_tensor("pow", input)
+    if isinstance(exponent, np.generic):
+        exponent = python_number(exponent)
+    kind = input._array.dtype.kind
+    integral = kind in "iub"
+    if integral and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    name = None if isinstance(exponent, complex) and kind != "c" else _name_of_power(exponent)
+    if name is not None and (exponent in (2, 3) or not integral) and kind != "b":
+        if not (integral and isinstance(exponent, float)):
+            return pointwise(name), (input,)
+    return pointwise("pow_scalar"), (input, exponent)
+
+
+def _name_of_power(exponent: Any) -> str | None:
+    """The operator that has a formula of its own for a power, if there is one."""
+    try:
+        return _POWERS.get(exponent)
+    except TypeError:  # what has no hash is no number
+        require_tensor_or_number("pow", exponent, "exponent", 2)
+        raise
+
+
+@_export
+@method()
+def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input`` to the power ``exponent``, computed in float64, or complex128 if one is complex."""
+    operands = (input, exponent)
+    require_tensor_or_number("float_power", input, "input", 1)
+    require_tensor_or_number("float_power", exponent, "exponent", 2)
+    is_complex = any([
+        x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in operands
+    ])  # fmt: skip
+    kind, number = (complex128, complex) if is_complex else (float64, float)
+    if isinstance(out, Tensor) and out.dtype is not kind:
+        raise RuntimeError(
+            f"float_power(): the output given has dtype {out.dtype} but the operation's result "
+            f"requires dtype {kind}"
+        )
+    wide = [cast(x, kind.numpy) if isinstance(x, Tensor) else number(x) for x in operands]
+    return pow(*wide, out=out)
+
+
+@_export
+@method()
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input * input``."""
+    require_tensor("square", input)
+    return pow(input, 2, out=out)
+
+
+@_export
+@method()
+def addcmul(
+    input: Tensor,
+    tensor1: Tensor,
+    tensor2: Tensor,
+    *older: Any,
+    value: Number = 1,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``input + value * tensor1 * tensor2``; ``addcmul(a, 2, b, c)`` as in 2017 too."""
+    if older:
+        return older_order(addcmul, "value", 3, (input, tensor1, tensor2, *older))
+    check_value("addcmul", value, input, tensor1, tensor2)
+    return with_options("addcmul", (input, tensor1, tensor2, value), out)
+
+
+@_export
+@method()
+def addcdiv(
+    input: Tensor,
+    tensor1: Tensor,
+    tensor2: Tensor,
+    *older: Any,
+    value: Number = 1,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``input + value * tensor1 / tensor2``; ``addcdiv(a, 2, b, c)`` as in 2017 too."""
+    if older:
+        return older_order(addcdiv, "value", 3, (input, tensor1, tensor2, *older))
+    check_value("addcdiv", value, input, tensor1, tensor2)
+    return with_options("addcdiv", (input, tensor1, tensor2, value), out)
+
+
+@_export
+@method()
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input + weight * (end - input)``."""
+    kind = input._array.dtype
+    for name, value in (("end", end), ("weight", weight)):
+        if isinstance(value, Tensor) and value._array.dtype is not kind:
+            number = name == "weight" and not value._array.ndim
+            if value._array.dtype != kind and not number:
+                raise RuntimeError(
+                    f"lerp: expected dtype {input.dtype} for `{name}` but got dtype {value.dtype}"
+                )
+    return with_options("lerp", (input, end, weight), out)
+
+
+def with_options(name: str, operands: tuple[Any, ...], out: Tensor | None = None) -> Tensor:
+    operator = pointwise(name)
+    return operator(*operands) if out is None else write_out(operator, operands, out)
+
+
+def written(name: str, result: Tensor, out: Tensor | None) -> Tensor:
+    """A result that is new memory, or ``out`` with its elements."""
+    if out is None:
+        return result
+    from ..arguments.output import write_result  # built on this file
+
+    return write_result(name, result, out)
+
+
+@_export
+@method()
+def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """The nearest whole number, ties to even; or the nearest multiple of ``10**-decimals``."""
+    if decimals == 0:
+        return with_options("round", (input,), out)
+    scale = 10.0**decimals
+    rounded = pointwise("round")(input * scale) / scale
+    return written("round", rounded, out)
+
+
+@_export
+@method()
+def positive(input: Tensor) -> Tensor:
+    """``input`` itself; raises for bool."""
+    require_tensor("positive", input)
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input

@@ -1,0 +1,196 @@
+"""Divisors and multiples, powers of two, and which elements are combined with which."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ...backend import refuse_foreign
+from ...dtype import scalar_type_name
+from ...executor import capture
+from ...executor.plan.dtypes import promoted
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import aligned_stacks, stacked
+from ...type_names import type_name
+from ..arguments.output import write_result, write_results
+from ..arguments.shapes import sizes_of
+from ..conversion.dtypes import cast
+from ..methods.registry import method
+from ..operators.tensor_operator import TensorOperator
+from ..views.join import stack
+from ..views.view import reshape, unsafe_view
+from ..writing.inplace import install_in_place
+from .functions import exp2
+
+__all__ = [
+    "cartesian_prod", "combinations", "frexp", "gcd", "lcm", "ldexp", "unravel_index",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+
+# --- divisors and multiples -----------------------------------------------------------------------
+
+
+def _samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    made: Tensor = operator(*aligned_stacks(arguments, mapped))
+    return made
+
+
+_gcd = TensorOperator(
+    "gcd", lambda input, other: np.asarray(np.gcd(input, other)), {}, batch=_samples
+)
+_lcm = TensorOperator(
+    "lcm", lambda input, other: np.asarray(np.lcm(input, other), input.dtype), {}, batch=_samples
+)
+
+
+def _of_integers(operator: TensorOperator, input: Tensor, other: Tensor, out: Any) -> Tensor:
+    kind = promoted([input._array, other._array])
+    if kind.numpy.kind not in "iu":
+        name = scalar_type_name(kind)
+        raise NotImplementedError(f"\"{operator.name}_cpu\" not implemented for '{name}'")
+    made = operator(cast(input, kind.numpy), cast(other, kind.numpy))
+    return write_result(operator.name, made, out, casts=True)
+
+
+@method()
+def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The greatest common divisors of integers; of zeros zero."""
+    return _of_integers(_gcd, input, other, out)
+
+
+@method()
+def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The least common multiples of integers; zero where one is."""
+    return _of_integers(_lcm, input, other, out)
+
+
+# --- powers of two --------------------------------------------------------------------------------
+
+
+@method()
+def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input * 2**other``."""
+    if other._array.dtype.kind == "b":
+        raise NotImplementedError("\"ldexp\" not implemented for 'Bool'; give whole numbers")
+    power = exp2(other)
+    if input.is_floating_point() and other._array.dtype.kind in "iub":
+        power = cast(power, input._array.dtype)
+    return write_result("ldexp", input * power, out, casts=True)
+
+
+for _function in (gcd, lcm, ldexp):
+    install_in_place(_function)
+
+
+_exponent = TensorOperator(
+    "frexp_exponent",
+    lambda input: np.asarray(np.frexp(input)[1], np.int32),
+    {},
+    batch=stacked(),
+)
+_mantissa = TensorOperator(
+    "frexp",
+    lambda input: np.asarray(np.frexp(input)[0]),
+    {
+        "input": lambda grad, input: (
+            grad * exp2(cast(-_exponent(input.detach()), input._array.dtype))
+        ),
+    },
+    batch=stacked(),
+)
+
+
+@method()
+def frexp(input: Tensor, *, out: Any = None) -> Any:
+    """Mantissas from 0.5 to 1, and int32 exponents, with ``mantissa * 2**exponent = input``.
+
+    Raises:
+        RuntimeError: for integers.
+    """
+    if not input.is_floating_point():
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    made = [_mantissa(input), _exponent(input.detach())]
+    return return_types.frexp(*write_results("frexp", made, out))
+
+
+# --- which with which -----------------------------------------------------------------------------
+
+
+def _check_vector(tensor: Tensor) -> None:
+    if tensor._array.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._array.shape)}")
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All combinations of one element of each vector, as rows; of one vector that itself.
+
+    Raises:
+        RuntimeError: without vectors, and for what is none.
+    """
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for tensor in tensors:
+        _check_vector(tensor)
+        if tensor._array.dtype != tensors[0]._array.dtype:
+            raise RuntimeError(
+                "cartesian_prod: meshgrid expects all tensors to have the same dtype, got "
+                f"{tensors[0].dtype} and {tensor.dtype}"
+            )
+    if len(tensors) == 1:
+        return tensors[0]
+    sizes = [tensor._array.shape[0] for tensor in tensors]
+    columns = []
+    for place, tensor in enumerate(tensors):
+        shape = [1] * len(sizes)
+        shape[place] = sizes[place]
+        columns.append(reshape(reshape(tensor, shape).expand(sizes), (math.prod(sizes),)))
+    return stack(columns, 1)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of r elements of a vector, in their order, as rows.
+
+    Raises:
+        RuntimeError: for what is no vector, and a negative r.
+    """
+    _check_vector(input)
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_zeros((0,))
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    refuse_foreign("combinations", input._array)
+    rows = np.array(list(choose(range(input._array.shape[0]), r)), np.int64).reshape(-1, r)
+    index = new_tensor(capture.constant(rows.reshape(-1)))
+    return unsafe_view(input.index_select(0, index), rows.shape)
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Indices into the elements of a tensor of ``shape`` as one index for each dimension.
+
+    Raises:
+        TypeError: for indices that are no integers.
+        ValueError: for a negative size.
+    """
+    if indices._array.dtype.kind not in "iu":
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, tuple, list)):
+        raise TypeError(
+            "unravel_index(): argument 'shape' must be int or tuple of ints, not "
+            f"{type_name(shape)}"
+        )
+    sizes = (shape,) if isinstance(shape, int) else sizes_of((shape,))
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    indices = indices.long()  # sizes and steps need not be numbers of a smaller dtype
+    steps = [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
+    return tuple([
+        indices.div(step, rounding_mode="floor") % size
+        for size, step in zip(sizes, steps, strict=True)
+    ])  # fmt: skip

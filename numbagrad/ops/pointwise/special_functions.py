@@ -1,0 +1,309 @@
+"""Special functions that few programs call: polygamma, Bessel functions, the zeta function.
+
+The modified Bessel functions are Chebyshev series whose coefficients follow, when they are first
+needed, from their integrals; all is computed in float64.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from ...dtype import get_default_dtype, scalar_type_name
+from ...executor import capture
+from ...executor.plan.dtypes import promoted
+from ...formula import polygamma as polygamma_formula
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import aligned_stacks, stacked
+from ..arguments.output import write_result
+from ..arguments.requirements import require_tensor_or_number
+from ..conversion.dtypes import cast
+from ..methods.registry import method
+from ..operators.definition import PointwiseDefinition
+from ..operators.pointwise_operator import PointwiseOperator
+from ..operators.tensor_operator import TensorOperator
+from ..views.expand import sum_to_size
+from ..writing.inplace import install_in_place
+from .functions import digamma, lgamma, sign
+from .selection import where
+
+__all__ = ["i0", "mvlgamma", "polygamma"]
+
+Array = np.ndarray[Any, Any]
+
+
+def floats(name: str, input: Tensor) -> Tensor:
+    """``input`` in the default dtype if it has no float dtype.
+
+    Raises:
+        RuntimeError: for complex numbers.
+    """
+    if input.is_complex():
+        raise RuntimeError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")
+    return input if input.is_floating_point() else input.to(get_default_dtype())
+
+
+# --- gamma functions ------------------------------------------------------------------------------
+
+
+@functools.cache
+def _polygamma(order: int) -> PointwiseOperator:
+    return PointwiseOperator(
+        PointwiseDefinition(
+            f"polygamma_{order}", lambda x: polygamma_formula(order, x), result="float",
+            in_place=False, grad_fn="PolygammaBackward0",
+        )
+    )  # fmt: skip
+
+
+#: Up to this order polygamma is a formula, which grows with the order; above it is Hurwitz' zeta.
+_FORMULAS = 4
+
+
+def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The n-th derivative of ``digamma``.
+
+    Raises:
+        RuntimeError: for a negative n.
+    """
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if n == 0:
+        made = digamma(input)
+    elif n <= _FORMULAS:
+        made = _polygamma(n)(input)
+    else:
+        size = math.exp(math.lgamma(n + 1)) if n < 170 else math.inf
+        wide = floats("polygamma", input)
+        wide = wide.float() if wide.element_size() == 2 else wide
+        made = zeta(float(n + 1), wide) * (size if n % 2 else -size)
+        made = made.to(input.dtype) if input.is_floating_point() else made
+    return write_result("polygamma", made, out, casts=True)
+
+
+@method("polygamma")
+def _polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The n-th derivative of ``digamma``."""
+    return polygamma(n, self)
+
+
+def _polygamma_of(input: Tensor, n: int) -> Tensor:
+    return polygamma(n, input)
+
+
+_polygamma_of.__name__ = "polygamma"
+install_in_place(_polygamma_of)
+
+
+@method()
+def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p.
+
+    Raises:
+        RuntimeError: for a p below 1.
+    """
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    input = floats("mvlgamma", input)
+    made = p * (p - 1) / 4 * math.log(math.pi) + lgamma(input)
+    for number in range(1, p):
+        made = made + lgamma(input - number / 2)
+    return write_result("mvlgamma", made, out, casts=True)
+
+
+install_in_place(mvlgamma)
+
+
+# --- modified Bessel functions --------------------------------------------------------------------
+
+#: Below this the series is one of x, above one of 1 / x.
+_MIDDLE = 8.0
+
+
+def _integral(order: int, x: Array) -> Array:
+    """``exp(-x) I_n(x)`` for positive x: a mean over angles, which converges exponentially."""
+    angles = np.linspace(0, np.pi, 8193)
+    values = np.exp(x[:, None] * (np.cos(angles) - 1)) * np.cos(order * angles)
+    values[:, [0, -1]] *= 0.5
+    return values.mean(-1) * (len(angles) / (len(angles) - 1))
+
+
+@functools.cache
+def _series(order: int) -> tuple[Array, Array]:
+    """Chebyshev coefficients of ``exp(-x) I_n(x)`` below the middle, and times root x above."""
+    angles = np.pi * (np.arange(40) + 0.5) / 40
+    nodes = np.cos(angles)
+    below = _integral(order, (nodes + 1) * (_MIDDLE / 2))
+    x = 2 * _MIDDLE / (nodes + 1)
+    above = _integral(order, x) * np.sqrt(x)
+    weights = np.cos(np.outer(np.arange(40), angles))
+    weights *= np.where(np.arange(40) == 0, 1 / 40, 2 / 40)[:, None]
+    return weights @ below, weights @ above
+
+
+def _bessel(order: int, array: Array) -> Array:
+    """``exp(-|x|) I_n(x)``, for an order of 0 or 1."""
+    x = np.abs(array.astype(np.float64))
+    below, above = _series(order)
+    small = np.minimum(x, _MIDDLE)
+    large = np.maximum(x, _MIDDLE)
+    made = np.where(
+        x < _MIDDLE,
+        chebyshev.chebval(small * (2 / _MIDDLE) - 1, below),
+        chebyshev.chebval(2 * _MIDDLE / large - 1, above) / np.sqrt(large),
+    )
+    made = np.where(np.isnan(x), x, made)
+    return np.where(array < 0, -made, np.where(x == 0, 0.0, made)) if order else made
+
+
+def _unscaled(order: int, array: Array) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = _bessel(order, array) * np.exp(np.abs(array.astype(np.float64)))
+    infinite = np.isinf(array)
+    return np.where(infinite, np.abs(array) if order == 0 else array, made)
+
+
+def _pointwise(name: str, compute: Any, gradient: Any, grad_fn: str) -> TensorOperator:
+    return TensorOperator(
+        name,
+        lambda input: np.asarray(compute(input), input.dtype),
+        {"input": gradient},
+        grad_fn=grad_fn,
+        batch=stacked(),
+    )
+
+
+def _over(input: Tensor, value: Tensor) -> Tensor:
+    """``value / input``, which for I1 is a half at zero."""
+    zero = input == 0
+    return where(zero, 0.5, value / where(zero, 1.0, input))
+
+
+_i0 = _pointwise(
+    "i0", lambda x: _unscaled(0, x), lambda grad, input: grad * _i1(input), "I0Backward0"
+)
+_i1 = _pointwise(
+    "special_i1",
+    lambda x: _unscaled(1, x),
+    lambda grad, input: grad * (_i0(input) - _over(input, _i1(input))),
+    "SpecialI1Backward0",
+)
+_i0e = _pointwise(
+    "special_i0e",
+    lambda x: _bessel(0, x),
+    lambda grad, input: grad * (_i1e(input) - sign(input) * _i0e(input)),
+    "SpecialI0EBackward0",
+)
+_i1e = _pointwise(
+    "special_i1e",
+    lambda x: _bessel(1, x),
+    lambda grad, input: (
+        grad * (_i0e(input) - sign(input) * _i1e(input) - _over(input, _i1e(input)))
+    ),
+    "SpecialI1EBackward0",
+)
+
+
+@method()
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The modified Bessel function of the first kind, of order 0."""
+    return write_result("i0", _i0(floats("i0", input)), out, casts=True)
+
+
+install_in_place(i0)
+
+
+def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``exp(-|x|) * i0(x)``."""
+    return write_result("special_i0e", _i0e(floats("i0e", input)), out, casts=True)
+
+
+def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The modified Bessel function of the first kind, of order 1."""
+    return write_result("special_i1", _i1(floats("i1", input)), out, casts=True)
+
+
+def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``exp(-|x|) * i1(x)``."""
+    return write_result("special_i1e", _i1e(floats("i1e", input)), out, casts=True)
+
+
+# --- the zeta function of Hurwitz -----------------------------------------------------------------
+
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def _zeta_of(x: Array, q: Array) -> Array:
+    """``sum((k + q)**-x)``, by Euler and Maclaurin; in float64."""
+    x, q = np.broadcast_arrays(x.astype(np.float64), q.astype(np.float64))
+    with np.errstate(all="ignore"):
+        terms = 24
+        total = np.zeros(x.shape)
+        for k in range(terms):
+            total = total + (q + k) ** -x
+        end = q + terms
+        total = total + end ** (1 - x) / (x - 1) + 0.5 * end**-x
+        factor = x * end ** (-x - 1)
+        for k, bernoulli in enumerate(_BERNOULLI, 1):
+            total = total + bernoulli / math.factorial(2 * k) * factor
+            factor = factor * (x + 2 * k - 1) * (x + 2 * k) / (end * end)
+        whole = q == np.floor(q)
+        below = q <= 0
+        total = np.where(below & (x != np.floor(x)), np.nan, total)
+        total = np.where(below & whole, np.inf, total)
+        return np.where(x == 1, np.inf, np.where(x < 1, np.nan, total))
+
+
+def _no_gradient(grad: Tensor) -> Tensor:
+    raise NotImplementedError("the derivative for 'special_zeta: self' is not implemented.")
+
+
+def _samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    made: Tensor = operator(*aligned_stacks(arguments, mapped))
+    return made
+
+
+def _tangent(operator: Any, primals: Any, tangents: Any, results: Any) -> tuple[Tensor]:
+    if tangents[0] is not None:
+        raise NotImplementedError("the derivative for 'special_zeta: self' is not implemented.")
+    x, q = primals
+    return (-x * _zeta(x + 1, q) * tangents[1],)
+
+
+_zeta = TensorOperator(
+    "special_zeta",
+    lambda x, q: np.asarray(_zeta_of(x, q), q.dtype),
+    {
+        "x": _no_gradient,
+        "q": lambda grad, x, q, q_shape: sum_to_size(grad * -x * _zeta(x + 1, q), q_shape),
+    },
+    batch=_samples,
+    tangent=_tangent,
+)
+
+
+def zeta(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """``sum((k + other)**-input)`` over k from 0 on; differentiable by ``other``.
+
+    Raises:
+        NotImplementedError: in backward, if ``input`` requires grad.
+    """
+    require_tensor_or_number("special_zeta", input, "input", 1)
+    require_tensor_or_number("special_zeta", other, "other", 2)
+    wanted = promoted([x._array if isinstance(x, Tensor) else x for x in (input, other)])
+    if wanted.is_half:
+        raise NotImplementedError(f"\"zeta_cpu\" not implemented for '{scalar_type_name(wanted)}'")
+    kind = (wanted if wanted.has_fractions else get_default_dtype()).numpy
+    x, q = [
+        floats("zeta", cast(y, kind)) if isinstance(y, Tensor)
+        else new_tensor(capture.constant(np.array(y, kind)))
+        for y in (input, other)
+    ]  # fmt: skip
+    made = _zeta(x, q)
+    return write_result("special_zeta", made, out, casts=True)

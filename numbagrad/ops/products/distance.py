@@ -1,0 +1,177 @@
+"""Distances between vectors: all pairs of one set or two (pdist, cdist), or two tensors (dist).
+
+The gradient by Euclidean distances is made of products of matrices, that of other norms of all
+differences. Where two vectors coincide it is zero, as in torch.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...dispatch.policies import autocasts
+from ...dtype import scalar_type_name
+from ...executor import capture
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import aligned_stacks
+from ..arguments.kinds import Real
+from ..arguments.shapes import common_shape
+from ..methods.registry import method
+from ..operators.pointwise_operator import pointwise
+from ..operators.tensor_operator import TensorOperator
+from ..pointwise.selection import where
+from ..reductions.statistics import vector_norm
+from ..views.expand import sum_to_size
+
+__all__ = ["cdist", "dist", "pdist"]
+
+Array = np.ndarray[Any, Any]
+
+#: Rows from which torch computes Euclidean distances from a product, which is less accurate.
+_MANY_ROWS = 25
+
+
+def _distances(a: Array, b: Array, p: float, by_product: bool) -> Array:
+    if not by_product:
+        p = p if a.shape[-1] else 1.0  # all norms of nothing are 0
+        first, second = (new_tensor(x) for x in (a[..., :, None, :], b[..., None, :, :]))
+        return vector_norm(pointwise("sub")(first, second), p, -1)._array
+    if a.dtype == np.float16:
+        return _distances(a.astype(np.float32), b.astype(np.float32), p, True).astype(np.float16)
+    squares = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
+    products = new_tensor(a) @ new_tensor(b).mT
+    return np.sqrt(np.maximum(squares - 2 * products._array, 0)).astype(a.dtype, copy=False)
+
+
+def _pull(grad: Tensor, x: Tensor, y: Tensor, p: float, distances: Tensor) -> Tensor:
+    """The gradient by ``x`` of its distances to ``y``; the last dimension of both is summed.
+
+    What is zero is replaced before it is divided by, so that gradients of this are no NaN either.
+    """
+    zero = pointwise("eq")(distances, 0)
+    grad, distances = where(zero, 0.0, grad), where(zero, 1.0, distances)
+    if p == 2:
+        share = grad / distances
+        return x * share.sum(-1, keepdim=True) - share @ y
+    difference = x.unsqueeze(-2) - y.unsqueeze(-3)
+    if p == 0:
+        return x * 0
+    if p == 1:
+        return (difference.sgn() * grad.unsqueeze(-1)).sum(-2)
+    if math.isinf(p):
+        reached = pointwise("eq")(difference.abs(), distances.unsqueeze(-1))
+        return (difference.sgn() * reached * grad.unsqueeze(-1)).sum(-2)
+    share = (grad * distances.pow(1 - p)).unsqueeze(-1)
+    powers = where(pointwise("eq")(difference, 0), 1.0, difference.abs()).pow(p - 1)
+    return (difference.sgn() * powers * share).sum(-2)
+
+
+_cdist = TensorOperator(
+    "cdist",
+    lambda x1, x2, p, by_product: _distances(x1, x2, p, by_product),
+    {
+        "x1": lambda grad, x1, x2, p, result: sum_to_size(
+            _pull(grad, x1, x2, p, result), x1._array.shape
+        ),
+        "x2": lambda grad, x1, x2, p, result: sum_to_size(
+            _pull(grad.mT, x2, x1, p, result.mT), x2._array.shape
+        ),
+    },
+    batch=lambda operator, size, arguments, mapped: operator(
+        *aligned_stacks(arguments[:2], mapped[:2]), *arguments[2:]
+    ),
+)
+
+
+@autocasts("float32")
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: Real = 2.0,
+    compute_mode: Any = "use_mm_for_euclid_dist_if_necessary",
+) -> Tensor:
+    """Distances by the p-norm of all pairs of rows, (..., n, d) and (..., m, d) to (..., n, m).
+
+    Raises:
+        RuntimeError: if the rows have different lengths, or ``p`` is negative.
+    """
+    if x1._array.ndim < 2 or x2._array.ndim < 2:
+        raise RuntimeError(
+            f"cdist only supports at least 2D tensors, got {x1._array.ndim}D and {x2._array.ndim}D"
+        )
+    if x1._array.shape[-1] != x2._array.shape[-1]:
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: "
+            f"{x2._array.shape[-1]}"
+        )
+    if not p >= 0:
+        raise RuntimeError(f"cdist only supports non-negative p values, got {p}")
+    for x in (x1, x2):
+        if x._array.dtype.kind not in "fV":
+            raise RuntimeError(f"cdist only supports floating-point dtypes, got {x.dtype}")
+    if x1._array.dtype != x2._array.dtype:
+        raise RuntimeError(
+            f"cdist: expected both to have one dtype, got {scalar_type_name(x1.dtype)} and "
+            f"{scalar_type_name(x2.dtype)}"
+        )
+    modes = {
+        "use_mm_for_euclid_dist_if_necessary": max(x1.size(-2), x2.size(-2)) > _MANY_ROWS,
+        "use_mm_for_euclid_dist": True,
+        "donot_use_mm_for_euclid_dist": False,
+    }
+    if not isinstance(compute_mode, str) or compute_mode not in modes:
+        raise ValueError(f"cdist(): {compute_mode!r} is not a valid value for compute_mode")
+    common_shape([x1._array.shape[:-2], x2._array.shape[:-2]])
+    return _cdist(x1, x2, float(p), p == 2 and modes[compute_mode])
+
+
+def _pairs(count: int) -> Array:
+    """The places of all pairs of different rows in a square matrix, row by row."""
+    rows, columns = np.triu_indices(count, 1)
+    return capture.constant(rows * count + columns)
+
+
+def _chosen(array: Array, p: float) -> Array:
+    count = len(array)
+    made: Array = _distances(array, array, p, False).reshape(-1)[_pairs(count)]
+    return made
+
+
+def _pull_pairs(grad: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor:
+    """The gradient by the rows: that of the distances of each to all, in a symmetric square."""
+    count = input._array.shape[0]
+    pairs = new_tensor(_pairs(count))
+
+    def square(values: Tensor) -> Tensor:
+        upper = values.new_zeros(count * count).index_put((pairs,), values).view(count, count)
+        return upper + upper.mT
+
+    return _pull(square(grad), input, input, p, square(result))
+
+
+_pdist = TensorOperator("pdist", lambda input, p: _chosen(input, p), {"input": _pull_pairs})
+
+
+def pdist(input: Tensor, p: Real = 2.0) -> Tensor:
+    """Distances by the p-norm of all pairs of rows of a matrix (n, d): (n * (n - 1) / 2).
+
+    They are those above the diagonal of ``cdist(input, input, p)``, row by row.
+
+    Raises:
+        RuntimeError: if ``input`` is no matrix of floats, or ``p`` is negative.
+    """
+    if input._array.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
+    if input._array.dtype.kind not in "fV":
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if not p >= 0:
+        raise RuntimeError(f"pdist only supports non-negative p values, but got p={p}")
+    return _pdist(input, float(p))
+
+
+@method()
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of ``input - other``, which broadcast."""
+    return vector_norm(input - other, p)

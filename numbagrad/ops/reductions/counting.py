@@ -1,0 +1,122 @@
+"""Counts of values: bincount, histc, isin. NumPy counts; there are no gradients.
+
+What sorts is in ``sorting.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import half_precision as half
+from ...backend import refuse_foreign
+from ...dtype import from_numpy as dtype_of
+from ...dtype import scalar_type_name
+from ...executor import capture
+from ...number_range import check_bits, wrapped_number
+from ...tensor import Tensor, new_tensor
+from ...transforms.whole import whole
+from ..arguments.requirements import require_real, require_tensor_or_number
+from ..methods.registry import method
+
+__all__ = ["bincount", "histc", "isin"]
+
+Array = np.ndarray[Any, Any]
+
+
+@method()
+@whole
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, 2, ... occurs in a vector, or the sum of the weights there.
+
+    Raises:
+        RuntimeError: for negative numbers, floats, or weights of another size.
+    """
+    capture.refuse("bincount(), whose size depends on values")
+    array = input._array
+    refuse_foreign("bincount", array)
+    if array.dtype.kind not in "iu":
+        raise NotImplementedError(
+            f"\"bincount_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
+        )
+    if array.ndim != 1 or (array.size and array.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if weights is None:
+        return new_tensor(np.bincount(array, minlength=minlength).astype(np.int64))
+    if weights._array.shape != array.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    counted = np.bincount(array, half.readable(weights._array), minlength)
+    kind = weights._array.dtype if weights._array.dtype == np.float32 else np.float64
+    return new_tensor(counted.astype(kind))
+
+
+@method()
+@whole
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements fall into each of ``bins`` equal intervals of [min, max].
+
+    If both are equal they are the extremes of the elements. What lies outside is not counted.
+    """
+    array = input._array
+    if array.dtype.kind not in "fV":
+        raise NotImplementedError(
+            f"\"histogram_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
+        )
+    if bins <= 0:
+        raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
+    require_real("histc", "min", min, "double")
+    require_real("histc", "max", max, "double")
+    refuse_foreign("histc", array)
+    return new_tensor(capture.call(_counted, array, bins, float(min), float(max)))
+
+
+def _counted(array: Array, bins: int, low: float, high: float) -> Array:
+    """What ``histc`` counts."""
+    kind, array = array.dtype, half.readable(array)
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if low > high:
+        raise RuntimeError(f"torch.histc: max must be larger than min, got [{low}, {high}]")
+    if not np.isfinite([low, high]).all():
+        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
+    counted, _ = np.histogram(array[~np.isnan(array)], bins, (low, high))
+    return half.converted(counted, kind)
+
+
+@whole
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
+    """Whether each element is among the test elements; either may be a number."""
+    for position, values in enumerate((elements, test_elements), 1):
+        name = ("elements", "test_elements")[position - 1]
+        require_tensor_or_number("isin", values, name, position)
+    own, others = [x._array if isinstance(x, Tensor) else x for x in (elements, test_elements)]
+    refuse_foreign("isin", own, others)
+    for values in (own, others):
+        kind = np.asarray(values).dtype
+        if kind.kind in "bc":
+            raise RuntimeError(
+                f"Unsupported input type encountered for isin(): {scalar_type_name(dtype_of(kind))}"
+            )
+    own, others = _beside(own, others), _beside(others, own)
+    return new_tensor(capture.call(_is_in, own, others, assume_unique, invert))
+
+
+def _beside(number: Any, values: Any) -> Any:
+    """A number as a tensor without dimensions has it beside others; anything else as it is."""
+    if isinstance(number, np.ndarray) or not isinstance(values, np.ndarray):
+        return number
+    check_bits(number)
+    integers = isinstance(number, int) and values.dtype.kind in "iu"
+    return wrapped_number(number, values.dtype) if integers else number
+
+
+def _is_in(own: Any, others: Any, assume_unique: bool, invert: bool) -> Array:
+    own, others = [half.readable(x) if isinstance(x, np.ndarray) else x for x in (own, others)]
+    return np.asarray(np.isin(own, others, assume_unique=assume_unique, invert=invert))

@@ -1,0 +1,260 @@
+"""Scans along one dimension: cumsum, cumprod, logcumsumexp, cummax and cummin.
+
+Gradients of scans are scans from the other end. That of a product is a linear recurrence, which
+divides by nothing, so zeros need no special care in gradients of any order.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from ... import return_types
+from ...autograd import tensor_interface as tensors
+from ...dtype import bool_, scalar_type_name
+from ...dtype import dtype as DType
+from ...executor.arrays import filled_like
+from ...executor.rowwise import RunningExtremum, Scan
+from ...formula import exp, isfinite, log1p, maximum, minimum, where
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import after_samples, stacked
+from ..arguments.shapes import dimension
+from ..complex.lazy_conj import conjugate
+from ..methods.registry import method
+from ..operators.pointwise_operator import pointwise
+from ..operators.tensor_operator import TensorOperator
+from ..pointwise.selection import where as choose
+from ..views.join import cat
+from ..writing.inplace import install_in_place
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
+
+# --- sums -----------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _cumsum(requested: DType | None, reverse: bool) -> TensorOperator:
+    program = Scan(
+        "cumsum", 0, lambda state, x: state + x, requested=requested, widens=True, reverse=reverse
+    )
+    return TensorOperator(
+        "cumsum",
+        lambda input, dim: program.run(dim, input),
+        {"input": lambda grad, dim: _cumsum(None, not reverse)(grad, dim)},
+        batch=stacked(dim=after_samples),
+        takes_half=True,
+        portable=True,
+    )
+
+
+def _prepare(
+    name: str, input: Tensor, dim: int, dtype: DType | None
+) -> tuple[Tensor, int, DType | None]:
+    """A recorded conversion if there is a gradient to come back through it."""
+    if dtype is None:
+        return input, dimension(input._array.ndim, dim), None
+    if dtype is bool_:
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'; give another dtype")
+    if dtype.numpy != input._array.dtype and (
+        input._requires_grad or dtype.numpy.kind not in "fV" or input._array.dtype.kind == "c"
+    ):
+        input = tensors.cast(input, dtype.numpy)
+    return input, dimension(input._array.ndim, dim), dtype
+
+
+@method()
+def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """Sums of the elements up to each place along ``dim``; integers are summed in int64."""
+    input, place, dtype = _prepare("cumsum", input, dim, dtype)
+    return _cumsum(dtype, False)(input, place)
+
+
+@method()
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Tensor:
+    """Differences of neighbours along ``dim``, ``n`` times; of bools where they differ."""
+    if input._array.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    for end in (prepend, append):
+        if end is not None and end._array.ndim != input._array.ndim:
+            raise RuntimeError(
+                "diff expects prepend or append to be the same dimension as input, got "
+                f"{end._array.ndim} and {input._array.ndim} dimensions"
+            )
+    place = dimension(input._array.ndim, dim)
+    if n == 0:
+        return input.clone()
+    parts = [part for part in (prepend, input, append) if part is not None]
+    made = input if len(parts) == 1 else cat(parts, place)
+    for _ in range(min(n, made._array.shape[place])):
+        rest = max(made._array.shape[place] - 1, 0)
+        above, below = made.narrow(place, min(1, rest), rest), made.narrow(place, 0, rest)
+        made = pointwise("logical_xor" if made._array.dtype.kind == "b" else "sub")(above, below)
+    return made
+
+
+# --- products -------------------------------------------------------------------------------------
+
+
+def _shifted(input: Tensor, dim: int, first: float, last: bool = False) -> Tensor:
+    """Every element moved one place along ``dim``; ``first`` comes in."""
+    shape = list(input._array.shape)
+    size = shape[dim]
+    if size == 0:
+        return input
+    shape[dim] = 1
+    edge = new_tensor(filled_like(input._array, shape, input._array.dtype, first))
+    if last:
+        return cat((input.narrow(dim, 1, size - 1), edge), dim)
+    return cat((edge, input.narrow(dim, 0, size - 1)), dim)
+
+
+@functools.cache
+def _recurrence(reverse: bool) -> TensorOperator:
+    """``s[i] = a[i] * s[i - 1] + b[i]`` along a dimension, or from its end."""
+    program = Scan("linear_recurrence", 0, lambda state, a, b: a * state + b, reverse=reverse)
+
+    def by_addend(grad: Tensor, a: Tensor, dim: int) -> Tensor:
+        return _recurrence(not reverse)(
+            _shifted(conjugate(a), dim, 0.0, last=not reverse), grad, dim
+        )
+
+    def by_factor(grad: Tensor, a: Tensor, dim: int, result: Tensor) -> Tensor:
+        return by_addend(grad, a, dim) * _shifted(conjugate(result), dim, 0.0, last=reverse)
+
+    return TensorOperator(
+        "linear_recurrence",
+        lambda a, b, dim: program.run(dim, a, b),
+        {"a": by_factor, "b": by_addend},
+        batch=stacked(dim=after_samples),
+        takes_half=True,
+        portable=True,
+    )
+
+
+def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int, result: Tensor) -> Tensor:
+    """Each element is a factor of its own place and of all later ones."""
+    if not input._array.shape:
+        return grad
+    later = _recurrence(True)(_shifted(conjugate(input), dim, 0.0, last=True), grad, dim)
+    return _shifted(conjugate(result), dim, 1.0) * later
+
+
+@functools.cache
+def _cumprod(requested: DType | None) -> TensorOperator:
+    program = Scan("cumprod", 1, lambda state, x: state * x, requested=requested, widens=True)
+    return TensorOperator(
+        "cumprod",
+        lambda input, dim: program.run(dim, input),
+        {"input": _cumprod_gradient},
+        batch=stacked(dim=after_samples),
+        takes_half=True,
+        portable=True,
+    )
+
+
+@method()
+def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """Products of the elements up to each place along ``dim``; of integers in int64."""
+    input, place, dtype = _prepare("cumprod", input, dim, dtype)
+    return _cumprod(dtype)(input, place)
+
+
+for _function in (cumsum, cumprod):
+    install_in_place(_function)
+
+
+# --- logarithms of sums ---------------------------------------------------------------------------
+
+
+def _log_add(state: Any, x: Any) -> Any:
+    """log(exp(state) + exp(x)); two equal infinities stay what they are."""
+    larger, smaller = maximum(state, x), minimum(state, x)
+    added = log1p(exp(smaller - larger)) + larger
+    return where((smaller != larger) | isfinite(smaller), added, larger)
+
+
+def _logcumsumexp_gradient(grad: Tensor, input: Tensor, dim: int, result: Tensor) -> Tensor:
+    """The sum over k >= i of ``grad[k] * exp(input[i] - result[k])``, as a recurrence from the end.
+
+    The results rise, so no factor of the recurrence is above one.
+    """
+    if not input._array.shape:
+        return grad
+    following = _shifted(result, dim, math.inf, last=True)
+    later = _recurrence(True)(_ratio(result, following), grad, dim)
+    return _ratio(input, result) * later
+
+
+def _ratio(a: Tensor, b: Tensor) -> Tensor:
+    """``exp(a - b)``; 1 for equal infinities."""
+    return choose(pointwise("eq")(a, b), 0.0, a - b).exp()
+
+
+_logcumsumexp_program = Scan("logcumsumexp", -math.inf, _log_add)
+_logcumsumexp = TensorOperator(
+    "logcumsumexp",
+    lambda input, dim: _logcumsumexp_program.run(dim, input),
+    {"input": _logcumsumexp_gradient},
+    batch=stacked(dim=after_samples),
+    portable=True,
+)
+
+
+@method()
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """Logarithms of the sums of exponentials up to each place along ``dim``."""
+    if input._array.dtype.kind not in "fV":
+        raise NotImplementedError(
+            f"\"logcumsumexp_out_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
+        )
+    return _logcumsumexp(input, dimension(input._array.ndim, dim))
+
+
+# --- running extrema ------------------------------------------------------------------------------
+
+
+def _running_gradient(
+    grad: Any, input_shape: tuple[int, ...], dim: int, result1: Tensor
+) -> Tensor | None:
+    """The gradient of the values, added up where they came from; indices have none."""
+    if grad[0] is None or not input_shape:
+        return grad[0]
+    zeros = new_tensor(filled_like(grad[0]._array, input_shape, grad[0]._array.dtype, 0))
+    return zeros.scatter_add(dim, result1.detach(), grad[0])
+
+
+def _running(name: str) -> TensorOperator:
+    running = RunningExtremum(name)
+    return TensorOperator(
+        name,
+        lambda input, dim: running.run(dim, input),
+        {"input": _running_gradient},
+        outputs=2,
+        batch=stacked(dim=after_samples),
+        takes_half=True,
+        portable=True,
+    )
+
+
+_cummax, _cummin = _running("cummax"), _running("cummin")
+
+
+@method()
+def cummax(input: Tensor, dim: int) -> Any:
+    """The largest element up to each place along ``dim``, and its index: the latest of equals."""
+    return return_types.cummax(*_cummax(input, dimension(input._array.ndim, dim)))
+
+
+@method()
+def cummin(input: Tensor, dim: int) -> Any:
+    """The smallest element up to each place along ``dim``, and its index: the latest of equals."""
+    return return_types.cummin(*_cummin(input, dimension(input._array.ndim, dim)))

@@ -1,0 +1,482 @@
+"""Order: sort, topk and kthvalue with gradients, unique elements, places in sorted sequences.
+
+NumPy finds the order; values are then gathered, so their gradient is that of a gather. NaN counts
+as the greatest value, and equal values keep their order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import half_precision as half
+from ... import return_types
+from ...autograd.grad_mode import state as grad_mode
+from ...backend import refuse_foreign
+from ...dispatch.policies import autocasts
+from ...executor import capture
+from ...executor import indexing as executor
+from ...executor.conversion import dense_like
+from ...number_range import check_bits, wrapped_number
+from ...tensor import Tensor, new_tensor
+from ...transforms.batching import after_samples, stacked
+from ...transforms.levels import refuse_samples
+from ...transforms.whole import whole
+from ..arguments.kinds import Real
+from ..arguments.requirements import refuse_complex, require_tensor, require_tensor_or_number
+from ..arguments.shapes import dimension
+from ..indexing.gather import gather, gather_operator
+from ..methods.registry import method
+from ..operators.pointwise_operator import leave_without_gradient
+from ..operators.tensor_operator import TensorOperator
+from ..views.view import reshape, unsafe_view
+from .extremum import picked, picking
+
+__all__ = [
+    "argsort", "bucketize", "kthvalue", "mode", "msort", "quantile", "searchsorted", "sort", "topk",
+    "unique", "unique_consecutive",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+
+def _laid_out(values: Array, like: Array) -> Array:
+    """``values`` in memory that is laid out as that of ``like``, as torch's sort does."""
+    if like.flags.c_contiguous:
+        return values
+    made = dense_like(like, values.dtype)
+    made[...] = values
+    return made
+
+
+_sort = TensorOperator(
+    "sort",
+    lambda input, dim, index: _laid_out(executor.gather(input, dim, index), input),
+    dict(gather_operator.gradient),
+    batch=stacked(dim=after_samples),
+    takes_half=True,
+)
+_topk = TensorOperator(
+    "topk",
+    lambda input, dim, index: executor.gather(input, dim, index),
+    dict(gather_operator.gradient),
+    batch=stacked(dim=after_samples),
+    takes_half=True,
+)
+
+
+def _order(array: Array, dim: int, descending: bool) -> Array:
+    """Indices that sort ``array`` along ``dim``."""
+    refuse_complex("sort", array)
+    refuse_foreign("sort", array)
+    if array.ndim == 0:
+        return np.zeros((), np.int64)
+    if not descending:
+        return array.argsort(dim, kind="stable")
+    backwards = (*(slice(None),) * dim, slice(None, None, -1))
+    turned = array[backwards].argsort(dim, kind="stable")
+    return np.ascontiguousarray(array.shape[dim] - 1 - turned[backwards])
+
+
+def _sorting(array: Array, dim: int, descending: bool) -> Array:
+    """As ``_order``, laid out as ``array`` is."""
+    return _laid_out(_order(array, dim, descending), array)
+
+
+def _order_between(array: Array, dim: int, descending: bool, start: int, stop: int) -> Array:
+    """The entries of ``_order`` from one place on to before another."""
+    refuse_complex("sort", array)
+    order = _order(array, dim, descending)
+    if array.ndim == 0:
+        return order
+    chosen = (*(slice(None),) * dim, slice(start, stop))
+    return np.ascontiguousarray(order[chosen])
+
+
+_argsort = TensorOperator(
+    "argsort",
+    lambda input, dim, descending: _sorting(input, dim, descending),
+    {},
+    batch=stacked(dim=after_samples),
+)
+_argtopk = TensorOperator(
+    "topk",
+    lambda input, dim, k, largest: _order_between(input, dim, largest, 0, k),
+    {},
+    batch=stacked(dim=after_samples),
+)
+
+
+@method()
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """``(values, indices)`` of one dimension in ascending or descending order."""
+    dim = dimension(input._array.ndim, dim)
+    index = argsort(input, dim, descending)
+    return return_types.sort(_sort(input, dim, index), index)
+
+
+@method()
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that sort one dimension."""
+    made: Tensor = _argsort(input, dimension(input._array.ndim, dim), descending)
+    return made
+
+
+@method()
+def msort(input: Tensor) -> Tensor:
+    """The values sorted along the first dimension."""
+    return sort(input, 0).values
+
+
+@method()
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """``(values, indices)`` of the ``k`` largest (or smallest) entries of a dimension, in order."""
+    array = input._array
+    if array.dtype.kind == "b":
+        raise RuntimeError("topk does not support bool dtypes on CPU; convert with .to(uint8)")
+    dim = dimension(array.ndim, dim)
+    size = array.shape[dim] if array.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError("selected index k out of range")
+    index = _argtopk(input, dim, k, largest)
+    return return_types.topk(_topk(input, dim, index), index)
+
+
+@method()
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """``(value, index)`` of the ``k``-th smallest entry (from 1) of one dimension."""
+    array = input._array
+    if array.dtype.kind == "b":
+        raise NotImplementedError("\"kthvalue\" not implemented for 'Bool'; convert with .long()")
+    dim = dimension(array.ndim, dim)
+    size = array.shape[dim] if array.ndim else 1
+    if not size:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
+    if not 1 <= k <= size:
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
+    return return_types.kthvalue(*_kthvalue(input, dim, keepdim, k))
+
+
+_kthvalue = picking(
+    "kthvalue",
+    lambda input, dim, keepdim, k: picked(
+        input, dim, keepdim, _order_between(input, dim, False, k - 1, k)
+    ),
+)
+
+
+@method()
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """``(value, index)`` of the most frequent entry of one dimension, the least of several.
+
+    The index is that of its last occurrence.
+    """
+    array = input._array
+    dim = dimension(array.ndim, dim)
+    if array.ndim and array.shape[dim] == 0:
+        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    return return_types.mode(*_mode(input, dim, keepdim))
+
+
+def _mode_places(array: Array, dim: int) -> Array:
+    """Indices of the last of the least of the most frequent entries, kept dimensions."""
+    order = _order(array, dim, False)
+    if array.ndim == 0:
+        return order
+    ordered = np.moveaxis(np.take_along_axis(array, order, dim), dim, -1)
+    first = np.ones(ordered.shape, bool)
+    first[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    places = np.arange(ordered.shape[-1])
+    starts = np.maximum.accumulate(np.where(first, places, 0), -1)
+    last = np.argmax(places - starts, -1)[..., None]
+    return np.take_along_axis(order, np.moveaxis(last, -1, dim), dim)
+
+
+_mode = picking(
+    "mode",
+    lambda input, dim, keepdim: picked(input, dim, keepdim, _mode_places(input, dim)),
+)
+
+
+# --- quantiles ------------------------------------------------------------------------------------
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _ranks(array: Array, fractions: Array, interpolation: str) -> tuple[Array, Array, Array]:
+    """The places around the quantiles of sorted rows (..., n), below and above: each (..., k).
+
+    And how far each is from the one below to the one above.
+    """
+    size = array.shape[-1]
+    ranks = fractions.astype(array.dtype) * (size - 1)
+    ranks = np.broadcast_to(ranks, (*array.shape[:-1], fractions.size))
+    nans = np.isnan(array).any(-1, keepdims=True)  # sorted behind all numbers
+    ranks = np.where(nans, np.asarray(size - 1, array.dtype), ranks)
+    rounded: dict[str, Any] = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
+    ranks = rounded[interpolation](ranks) if interpolation in rounded else ranks
+    below, above = np.floor(ranks), np.ceil(ranks)
+    weights = np.full_like(ranks, 0.5) if interpolation == "midpoint" else ranks - below
+    return below.astype(np.int64), above.astype(np.int64), weights
+
+
+def _check_fractions(fractions: Array) -> None:
+    if fractions.ndim > 1 or not ((fractions >= 0) & (fractions <= 1)).all():
+        raise RuntimeError(
+            "quantile() q must be a scalar or 1D tensor with values in the range [0, 1]"
+        )
+
+
+_ranks_of_rows = TensorOperator(
+    "quantile",
+    lambda input, fractions, interpolation: _ranks(input, fractions, interpolation),
+    {},
+    batch=stacked(),
+)
+
+
+@method()
+@autocasts("float32")
+def quantile(
+    input: Tensor,
+    q: Tensor | Real,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """The value below which a fraction ``q`` of the elements lies; for a vector of them, several.
+
+    Over all elements, or over ``dim``; several fractions add a first dimension. Between two
+    elements ``interpolation`` is "linear", "lower", "higher", "midpoint" or "nearest".
+    """
+    array = input._array
+    refuse_foreign("quantile", array)
+    if array.dtype not in (np.float32, np.float64):
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
+    if array.size == 0:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"but got {interpolation}"
+        )
+    if isinstance(q, Tensor) and (q._array.dtype != array.dtype or q._array.ndim > 1):
+        if q._array.ndim > 1:
+            raise RuntimeError("quantile() q must be a scalar or 1D tensor")
+        raise RuntimeError(
+            f"quantile() q tensor must be same dtype as the input tensor, {input.dtype}, but is "
+            f"{q.dtype}"
+        )
+    fractions = q._array if isinstance(q, Tensor) else capture.constant(np.array(q, array.dtype))
+    capture.check(_check_fractions, fractions)
+    place = 0 if dim is None else dimension(array.ndim, dim)
+    rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(place, -1)
+    ordered = sort(rows, -1).values
+    below, above, weights = _ranks_of_rows(ordered.detach(), fractions.reshape(-1), interpolation)
+    if isinstance(q, Tensor) and q._requires_grad and interpolation == "linear":
+        ranks = reshape(q, -1) * (ordered._array.shape[-1] - 1)
+        weights = weights + (ranks - ranks.detach())  # nothing but the history of ``q``
+    made = gather(ordered, -1, below)
+    if interpolation in ("linear", "midpoint"):
+        made = made.lerp(gather(ordered, -1, above), weights)
+    made = made.movedim(-1, 0)
+    kept = made._array.shape[1:]
+    if keepdim and array.ndim:
+        kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
+    return unsafe_view(made, (*fractions.shape, *kept))
+
+
+# --- unique elements ------------------------------------------------------------------------------
+
+
+@method()
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The different elements (or entries of ``dim``), in ascending order.
+
+    With ``return_inverse`` also the place of each element in the result, with ``return_counts`` how
+    often each occurs.
+    """
+    capture.refuse("unique(), whose size depends on values")
+    refuse_samples("_unique2", input)
+    axis = None if dim is None else dimension(input._array.ndim, dim)
+    if axis is not None:
+        _check_selected("unique", input._array.shape, axis)
+    array = half.readable(input._array)
+    values, inverse, counts = np.unique(
+        array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+    )
+    shape = input._array.shape if axis is None else (input._array.shape[axis],)
+    return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+def _check_selected(function: str, shape: tuple[int, ...], axis: int) -> None:
+    """Raise torch's error if entries of a dimension are compared that have no elements."""
+    if 0 in (*shape[:axis], *shape[axis + 1 :]):
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: "
+            f"{function}() of shape {list(shape)} along dim {axis}"
+        )
+
+
+def _chosen(
+    input: Tensor, values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool
+) -> Any:
+    values = half.converted(np.ascontiguousarray(values), input._array.dtype)
+    results = [new_tensor(values)]
+    if grad_mode.enabled and input._requires_grad:
+        leave_without_gradient("unique", results[0], (input,))
+    if with_inverse:
+        results.append(new_tensor(inverse.astype(np.int64)))
+    if with_counts:
+        results.append(new_tensor(counts.astype(np.int64)))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@method()
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """One of each run of equal elements (or entries of ``dim``)."""
+    capture.refuse("unique_consecutive(), whose size depends on values")
+    refuse_samples("unique_consecutive", input)
+    array = input._array.reshape(-1) if dim is None else input._array
+    axis = 0 if dim is None else dimension(array.ndim, dim)
+    _check_selected("unique_consecutive", array.shape, axis)
+    array = half.readable(array)
+    entries = np.moveaxis(array, axis, 0)
+    rows = entries.reshape(len(entries), math.prod(entries.shape[1:]))
+    starts = np.ones(len(rows), bool)
+    starts[1:] = (rows[1:] != rows[:-1]).any(1)
+    places = starts.nonzero()[0]
+    inverse = np.cumsum(starts) - 1
+    counts = np.diff(np.append(places, len(rows)))
+    shape = input._array.shape if dim is None else inverse.shape
+    values = np.take(array, places, axis)
+    return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+# --- places in sorted sequences -------------------------------------------------------------------
+
+
+def _searched(number: Any, sequence: Array) -> Array:
+    """A number to search for, as a tensor without dimensions has it beside the sequence."""
+    check_bits(number)
+    if number.__class__ is bool and sequence.dtype.kind == "b":
+        raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'Bool'")
+    if number.__class__ is int and sequence.dtype.kind == "b":
+        wrapped_number(number, sequence.dtype)  # refuses what bools cannot be promoted with
+    if number.__class__ is int and sequence.dtype.kind in "iu":
+        number = wrapped_number(number, sequence.dtype)
+    return capture.constant(np.array(number))
+
+
+@whole
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where each element of ``input`` belongs in the last dimension of a sorted sequence.
+
+    Before elements equal to it, or behind them if ``right`` (or ``side="right"``). The leading
+    dimensions of both must agree, unless the sequence has one dimension only.
+    """
+    if side not in (None, "left", "right"):
+        raise RuntimeError(
+            "torch.searchsorted(): side can only be 'left' or 'right' but got " + str(side)
+        )
+    if right and side == "left":
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left "
+            "while right was True"
+        )
+    require_tensor("searchsorted", sorted_sequence, "sorted_sequence")
+    require_tensor_or_number("searchsorted", input, "input", 2)
+    sequence = sorted_sequence._array
+    values = input._array if isinstance(input, Tensor) else _searched(input, sequence)
+    if sequence.ndim == 0 or (values.ndim == 0 and sequence.ndim > 1):
+        raise RuntimeError(
+            "torch.searchsorted(): the boundaries need a dimension, and one only where the input "
+            f"is a number, but we got boundaries of {sequence.ndim} and an input of {values.ndim}"
+        )
+    if sequence.ndim > 1 and sequence.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+            "dimensions of boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}"
+        )
+    for x in (sequence, values):
+        refuse_complex("searchsorted", x)
+    end = "right" if right or side == "right" else "left"
+    order = None if sorter is None else sorter._array
+    kind = np.dtype(np.int32 if out_int32 else np.int64)
+    return new_tensor(capture.call(_places_in, sequence, values, order, end, kind))
+
+
+def _places_in(
+    sequence: Array, values: Array, order: Array | None, end: Any, kind: np.dtype[Any]
+) -> Array:
+    """What ``searchsorted`` finds."""
+    sequence, values = half.readable(sequence), half.readable(values)
+    if order is not None:
+        sequence = np.take_along_axis(sequence, order, -1)
+    if not values.size:
+        return np.zeros(values.shape, kind)
+    if sequence.dtype.kind == "f" and np.isnan(sequence).any():
+        places = _bisected(sequence, values, end)
+    elif sequence.ndim == 1:
+        places = np.asarray(np.searchsorted(sequence, values, end))
+    else:
+        count = math.prod(sequence.shape[:-1])
+        rows = zip(
+            sequence.reshape(count, sequence.shape[-1]),
+            values.reshape(count, values.shape[-1]),
+            strict=True,
+        )
+        found = [np.searchsorted(row, wanted, end) for row, wanted in rows]
+        places = np.array(found, np.int64).reshape(values.shape)
+    return places.astype(kind)
+
+
+def _bisected(sequence: Array, values: Array, end: str) -> Array:
+    """The same by torch's bisection, to which a NaN in the sequence is less than any number."""
+    first = np.zeros(values.shape, np.int64)
+    last = np.full(values.shape, sequence.shape[-1])
+    while (open_ := first < last).any():
+        middle = (first + last) // 2
+        place = np.minimum(middle, sequence.shape[-1] - 1)
+        if sequence.ndim == 1:
+            found = sequence[place]
+        else:
+            found = np.take_along_axis(sequence, place, -1)
+        before = ~(found > values) if end == "right" else ~(found >= values)
+        first = np.where(open_ & before, middle + 1, first)
+        last = np.where(open_ & ~before, middle, last)
+    return first
+
+
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
+) -> Tensor:
+    """The bucket between sorted ``boundaries`` that each element of ``input`` falls into."""
+    if boundaries._array.ndim != 1:
+        raise RuntimeError(
+            f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
+        )
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)

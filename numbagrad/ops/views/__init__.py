@@ -1,0 +1,1 @@
+"""Views, and what puts elements elsewhere: reshaping, splitting, joining, repeating."""

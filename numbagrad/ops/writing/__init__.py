@@ -1,0 +1,1 @@
+"""Operators in place, and on lists of tensors at once."""
