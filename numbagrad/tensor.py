@@ -15,10 +15,12 @@ import numpy as np
 
 from . import half_precision as half
 from . import printing
-from .autograd import engine_interface, grad_dtype, hooks, tensor_interface, watching
+from .autograd import engine_interface, grad_dtype, tensor_interface
 from .autograd.grad_mode import state as grad_mode
-from .autograd.inplace import check_not_stale, is_stale
+from .autograd.hooks import tensor_hooks as hooks
+from .autograd.hooks import watching
 from .autograd.node import UNRECORDED, Node, detached, has_no_history, visible
+from .autograd.writes.inplace import check_not_stale, is_stale
 from .backend import Backend, device_of, foreign
 from .device import CPU
 from .device import device as Device
@@ -125,7 +127,9 @@ class Tensor(TensorState, InstalledMethods):
 
     _hooks: Any = None
     _retains_grad = False
-    _view_origin: str | None = None  # set by views that may not be written: autograd/inplace.py
+    _view_origin: str | None = (
+        None  # of views that may not be written: autograd/writes/
+    )
     #: Of a view that was not recorded: how often its memory had been written when it was made.
     _unrecorded_at: int | None = None
     #: Of a view: its operator, what that viewed, its other arguments and which result it is, if

@@ -46,10 +46,10 @@ LATE = {
         ops/pointwise/incomplete_gamma.py:_both ops/pointwise/special_functions.py:_zeta_of
     """,
     "looks at a program for its user": """
-        autograd/gradcheck.py:gradcheck autograd/gradcheck_jacobians.py:_push_forward
-        autograd/gradcheck_properties.py:_compare_batched
-        autograd/gradcheck_properties.py:_tangents
-        autograd/gradcheck_properties.py:check_undefined_gradients
+        autograd/gradcheck.py:gradcheck autograd/gradcheck/jacobians.py:_push_forward
+        autograd/gradcheck/properties.py:_compare_batched
+        autograd/gradcheck/properties.py:_tangents
+        autograd/gradcheck/properties.py:check_undefined_gradients
         program/profiling.py:Profile._table program/profiling.py:_Observer.pause
         program/drawing.py:_memory program/drawing.py:_operations
         program/explanation.py:_text program/explanation.py:describe

@@ -2,8 +2,8 @@
 
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.graph import _unsafe_set_version_counter
-from ..autograd.saved_hooks import SavedTensor, disabled_message
-from ..autograd.saved_hooks import make_saved_tensor as _make_saved_tensor
+from ..autograd.hooks.saved_hooks import SavedTensor, disabled_message
+from ..autograd.hooks.saved_hooks import make_saved_tensor as _make_saved_tensor
 
 __all__ = [
     "SavedTensor",

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd.gradcheck_properties import without_gradient
+from ..autograd.gradcheck.properties import without_gradient
 from ..autograd.graph import Node
 from ..autograd.node import AccumulateGrad
 from ..autograd.once_differentiable import failing_later
-from ..autograd.regions import CopySlices
+from ..autograd.writes.regions import CopySlices
 
 __all__ = ["AccumulateGrad", "CopySlices", "DelayedError", "UndefinedGrad"]
 

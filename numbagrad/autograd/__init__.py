@@ -25,7 +25,7 @@ from .grad_mode import (
 )
 from .gradcheck import gradcheck, gradgradcheck
 from .graph import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
-from .saved_hooks import SavedTensor
+from .hooks.saved_hooks import SavedTensor
 from .variable import Variable
 
 if TYPE_CHECKING:

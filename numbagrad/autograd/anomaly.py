@@ -20,8 +20,8 @@ from .. import half_precision as half
 from ..executor import capture
 from ..warn_once import warn_caller
 from . import tensor_interface as interface
-from . import watching
 from .grad_mode import state as grad_mode
+from .hooks import watching
 
 __all__ = [
     "anomaly", "check_for_nan", "detect_anomaly", "explain", "is_anomaly_check_nan_enabled",

@@ -16,12 +16,12 @@ from typing import Any
 from numpy import ndarray
 
 from ..executor import capture
-from . import saved_hooks
 from . import tensor_interface as interface
 from .anomaly import anomaly, check_for_nan, explain
 from .grad_dtype import converted
 from .grad_mode import state as grad_mode
-from .hooks import (
+from .hooks import saved_hooks
+from .hooks.tensor_hooks import (
     run_post_accumulate_hooks,
     run_post_hooks,
     run_pre_hooks,

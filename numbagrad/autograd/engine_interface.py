@@ -12,8 +12,8 @@ from . import tensor_interface as interface
 from .engine import run_backward
 from .grad_mode import state as grad_mode
 from .graph import GradientEdge
-from .hooks import known_outputs
-from .hooks import retain_grad as retain_tensor_grad
+from .hooks.tensor_hooks import known_outputs
+from .hooks.tensor_hooks import retain_grad as retain_tensor_grad
 from .node import UNRECORDED, AccumulateGrad, wanted_edge
 
 __all__ = ["backward", "grad"]

@@ -16,12 +16,13 @@ from typing import Any
 from numpy import ndarray
 
 from . import tensor_interface as interface
-from . import volatile, watching
 from .function_arguments import positional
 from .function_outputs import keep, refuse_leaves, tuple_of, wrap_output, wrap_outputs
 from .grad_dtype import converted, dtype_of_edge
 from .grad_mode import state as grad_mode
-from .hooks import Hooks
+from .hooks import watching
+from .hooks.tensor_hooks import Hooks
+from .legacy import volatile
 from .node import Node, OutputMetadata, next_sequence_nr
 from .once_differentiable import once_differentiable
 from .saved import FREED, unpack_entries
@@ -393,7 +394,7 @@ class Function(FunctionCtx):
     def __call__(self, *inputs: Any) -> Any:
         """Call an instance of 2017; a Function with static methods raises, as in torch."""
         if self._has_instance_methods:
-            from .legacy_function import call_instance
+            from .legacy.function import call_instance
 
             return call_instance(self, inputs)
         raise RuntimeError(

@@ -10,14 +10,14 @@ import warnings
 from typing import Any
 
 from .. import torch_function
-from . import creation_hooks, watching
 from . import tensor_interface as interface
 from .grad_dtype import check_declared
-from .inplace import FUNCTION, MULTIPLE, NO_GRAD, PURE, check_inplace, register_view
+from .hooks import creation_hooks, watching
+from .hooks.saved_hooks import default_hooks, pack
 from .node import UNRECORDED, has_no_history
-from .regions import saved_view
 from .saved import save, save_output
-from .saved_hooks import default_hooks, pack
+from .writes.inplace import FUNCTION, MULTIPLE, NO_GRAD, PURE, check_inplace, register_view
+from .writes.regions import saved_view
 
 __all__ = ["keep", "tuple_of", "wrap_output", "wrap_outputs"]
 

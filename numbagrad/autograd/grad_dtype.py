@@ -10,7 +10,7 @@ from typing import Any
 
 from ..dtype import name_of
 from . import tensor_interface as interface
-from .hooks import hooks_of
+from .hooks.tensor_hooks import hooks_of
 from .node import Node
 from .saved import name_of_type
 

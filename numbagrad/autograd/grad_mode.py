@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from . import watching
+from .hooks import watching
 
 __all__ = [
     "_force_original_view_tracking",

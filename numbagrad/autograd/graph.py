@@ -15,13 +15,13 @@ from typing import Any, Literal, NamedTuple
 
 from . import node as nodes
 from . import tensor_interface as interface
-from .creation_hooks import pop_hook, push_hook
 from .grad_mode import state as grad_mode
-from .hooks import RemovableHandle
-from .mutation import allow_mutation_on_saved_tensors
+from .hooks.creation_hooks import pop_hook, push_hook
+from .hooks.saved_hooks import disabled_message, pop_hooks, push_hooks, set_disabled, stack
+from .hooks.tensor_hooks import RemovableHandle
 from .node import AccumulateGrad, accumulator_of
-from .saved_hooks import disabled_message, pop_hooks, push_hooks, set_disabled, stack
 from .walk import Plan
+from .writes.mutation import allow_mutation_on_saved_tensors
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import tensor_interface as interface
-from . import watching
-from .hooks import RemovableHandle, add_hook, hooks_of, known_outputs, note_output
+from .hooks import watching
+from .hooks.tensor_hooks import RemovableHandle, add_hook, hooks_of, known_outputs, note_output
 from .saved import FREED, SavedInput, unpack_entries
 
 __all__ = ["AccumulateGrad", "Node", "detached", "edge_of", "new_node", "priorities", "produce"]
@@ -254,7 +254,7 @@ class Node:
         return self._saved_field(*found, raw)
 
     def _saved_field(self, kind: str, what: Any, raw: bool) -> Any:
-        from .saved_hooks import SavedTensor
+        from .hooks.saved_hooks import SavedTensor
 
         if kind == "value":
             return what()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..dtype import name_of
 from . import tensor_interface as interface
 from .grad_mode import state as grad_mode
-from .watching import INFERENCE_CELL
+from .hooks.watching import INFERENCE_CELL
 
 if TYPE_CHECKING:
     from .node import Node

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..executor import capture
-from .watching import INFERENCE_CELL
+from .hooks.watching import INFERENCE_CELL
 
 __all__ = ["register"]
 

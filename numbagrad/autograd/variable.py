@@ -8,7 +8,7 @@ from typing import Any
 
 from . import tensor_interface as interface
 from .grad_mode import state as grad_mode
-from .volatile import make_volatile
+from .legacy.volatile import make_volatile
 
 __all__ = ["ExecutionEngine", "Variable"]
 

@@ -15,9 +15,9 @@ from heapq import heappop, heappush
 from typing import Any
 
 from ..executor import capture
-from . import creation_hooks, saved_hooks
 from .grad_mode import state as grad_mode
-from .hooks import RemovableHandle
+from .hooks import creation_hooks, saved_hooks
+from .hooks.tensor_hooks import RemovableHandle
 from .node import UNRECORDED, Node, accumulator_of, edge_of, visible
 from .walk_log import note_nodes
 

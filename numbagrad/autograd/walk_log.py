@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .hooks import RemovableHandle
+from .hooks.tensor_hooks import RemovableHandle
 from .node import Node, accumulator_of
 
 __all__ = ["DEBUG", "log", "note_nodes"]

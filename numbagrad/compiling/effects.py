@@ -10,10 +10,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autograd.inplace import register_view
+from ..autograd.hooks.watching import INFERENCE_CELL
 from ..autograd.node import Node
 from ..autograd.saved import FREED
-from ..autograd.watching import INFERENCE_CELL
+from ..autograd.writes.inplace import register_view
 from ..executor.plan.operations import Array, Memory, View
 from ..program.program import as_view
 from ..structure import LEAF, rebuild

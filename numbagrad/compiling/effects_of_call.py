@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..autograd.inplace import MULTIPLE
 from ..autograd.node import Node
+from ..autograd.writes.inplace import MULTIPLE
 from ..executor.plan.operations import Memory
 from ..program.input_numbers import DrawnNumber, is_given
 from ..program.recorder import Recorder

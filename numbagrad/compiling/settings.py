@@ -7,7 +7,7 @@ from typing import Any
 from ..autocast_state import state as autocast
 from ..autograd.anomaly import anomaly
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.saved_hooks import state as saved_hooks
+from ..autograd.hooks.saved_hooks import state as saved_hooks
 from ..device import defaults
 from ..dtype import get_default_dtype, when_default_changes
 from ..nn.module_hooks import EVERY_MODULE

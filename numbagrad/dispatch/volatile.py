@@ -1,6 +1,6 @@
 """Volatile tensors, as of 2017: a call with one is not recorded, and its results are volatile too.
 
-``autograd/volatile.py`` says which tensors are. Modules take part as the operators do, and
+``autograd/legacy/volatile.py`` says which tensors are. Modules take part as the operators do, and
 ``Function.apply`` asks by itself.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.volatile import mark, touched
+from ..autograd.legacy.volatile import mark, touched
 from ..tensor import Tensor
 from . import public_names
 from .layers import Arguments, Below, Keywords

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import watching
 from ..autograd.grad_mode import state as grad_mode
+from ..autograd.hooks import watching
 from ..executor import capture
 from ..executor.arrays import new_array
 from ..executor.mode import NATIVE

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..autograd.hooks import RemovableHandle, add_hook
+from ..autograd.hooks.tensor_hooks import RemovableHandle, add_hook
 from .module_backward import BackwardWatcher, watch_last_node
 
 if TYPE_CHECKING:

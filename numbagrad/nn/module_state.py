@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import no_grad
-from ..autograd.hooks import RemovableHandle, add_hook
+from ..autograd.hooks.tensor_hooks import RemovableHandle, add_hook
 from ..tensor import Tensor
 from .module_backward import WithModule
 from .parameter import Parameter

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import creation_hooks, watching
 from ..autograd.grad_mode import state as grad_mode
-from ..autograd.hooks import RemovableHandle
+from ..autograd.hooks import creation_hooks, watching
+from ..autograd.hooks.tensor_hooks import RemovableHandle
 from ..autograd.node import Node, visible
 from ..dispatch import interception
 from ..dispatch.bits import INTERCEPTED, TRANSFORMED

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..autograd.hooks import RemovableHandle, add_hook
+from ..autograd.hooks.tensor_hooks import RemovableHandle, add_hook
 from ..executor import capture
 from ..nn.module import forget_gradient
 from ..ops.arguments.check import check_constructor

@@ -1,8 +1,9 @@
 """Writes in place under transformations: the value is computed first, and then written.
 
-``autograd/inplace.py`` calls ``compute_and_write``, through ``tensor_interface``, when the tensor
-or an operand is under a transformation. The write itself goes down the levels: all samples of a
-batch are written at once, and the tangent of a dual tensor where it lies, so that views see it.
+``autograd/writes/inplace.py`` calls ``compute_and_write``, through ``tensor_interface``, when the
+tensor or an operand is under a transformation. The write itself goes down the levels: all samples
+of a batch are written at once, and the tangent of a dual tensor where it lies, so that views see
+it.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from typing import Any
 
 from ..autograd import tensor_interface as tensors
 from ..autograd.grad_mode import no_grad
-from ..autograd.inplace import (
+from ..autograd.node import edge_of
+from ..autograd.writes.inplace import (
     NoGradient,
     check_inplace,
     live_views,
     rebase_history,
     recording,
 )
-from ..autograd.node import edge_of
-from ..autograd.regions import Geometry, region_of
+from ..autograd.writes.regions import Geometry, region_of
 from ..dispatch.transformations import below, deepest, resolved, split
 from ..executor.plan.sharing import repeats
 from ..ops.complex.lazy_conj import as_pending, view_as_pending

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.regions import Geometry
+from ..autograd.writes.regions import Geometry
 from ..dispatch.transformations import new_samples
 from ..executor import capture
 from ..executor.indexing import strided_view

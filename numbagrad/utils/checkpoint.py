@@ -1,9 +1,10 @@
 """``checkpoint``: what a function saves for backward is computed again there instead of being kept.
 
 The names of ``torch.utils.checkpoint``. The variant without reentrant backward runs the function
-under hooks of saved tensors (``autograd/saved_hooks.py``) that keep a place holder for each tensor;
-when backward asks for the first of them, the function runs again and fills all. The reentrant
-variant is a ``Function`` whose backward runs the function again and walks back through it.
+under hooks of saved tensors (``autograd/hooks/saved_hooks.py``) that keep a place holder for each
+tensor; when backward asks for the first of them, the function runs again and fills all. The
+reentrant variant is a ``Function`` whose backward runs the function again and walks back through
+it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from ..autocast_state import state as autocast
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.graph import saved_tensors_hooks
+from ..autograd.hooks.saved_hooks import default_hooks, pack
 from ..autograd.saved import save, unpack_entries
-from ..autograd.saved_hooks import default_hooks, pack
 from ..tensor import Tensor
 from .checkpoint_log import OperatorLog, report
 from .reentrant_checkpoint import (

@@ -9,7 +9,7 @@ import threading
 import traceback
 from typing import Any
 
-from ..autograd import watching
+from ..autograd.hooks import watching
 
 __all__ = ["OperatorLog", "report"]
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ..absent import absent
-from ..autograd.hooks import RemovableHandle
+from ..autograd.hooks.tensor_hooks import RemovableHandle
 
 __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 

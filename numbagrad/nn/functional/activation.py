@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.inplace import apply_inplace
+from ...autograd.writes.inplace import apply_inplace
 from ...dtype import float64
 from ...ops.arguments.check import checked
 from ...ops.creation.filled import empty, zeros_like

@@ -14,8 +14,8 @@ import numpy as np
 
 from ... import half_precision as half
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.inplace import before_write
 from ...autograd.tensor_interface import bump_version
+from ...autograd.writes.inplace import before_write
 from ...backend import Backend
 from ...dtype import bool_, complex128, float64, get_default_dtype, int64, scalar_type_name
 from ...dtype import dtype as DType

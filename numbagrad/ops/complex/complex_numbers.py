@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.inplace import compute_then_write
-from ...autograd.regions import install_parts
+from ...autograd.writes.inplace import compute_then_write
+from ...autograd.writes.regions import install_parts
 from ...dispatch.policies import autocasts
 from ...dtype import bfloat16, scalar_type_name
 from ...dtype import dtype as DType

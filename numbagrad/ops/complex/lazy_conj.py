@@ -14,7 +14,7 @@ from typing import Any
 from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import next_sequence_nr
-from ...autograd.regions import install_pending
+from ...autograd.writes.regions import install_pending
 from ...dispatch import transformations
 from ...executor import capture
 from ...formula import complex as lifted

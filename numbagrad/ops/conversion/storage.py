@@ -11,10 +11,10 @@ import numpy as np
 
 from ... import half_precision as half
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.hooks import fit_gradients
-from ...autograd.inplace import before_write, check_inplace, recording
+from ...autograd.hooks.tensor_hooks import fit_gradients
 from ...autograd.node import replace_accumulator
 from ...autograd.tensor_interface import alias, bump_version
+from ...autograd.writes.inplace import before_write, check_inplace, recording
 from ...dtype import FROM_TYPE_NUM
 from ...dtype import dtype as DType
 from ...executor import capture

@@ -17,8 +17,8 @@ from ... import random as numbers
 from ... import random_filling as filling
 from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.inplace import before_write, compute_then_write
 from ...autograd.tensor_interface import bump_version
+from ...autograd.writes.inplace import before_write, compute_then_write
 from ...backend import Backend, backend_for, foreign
 from ...dtype import int64, scalar_type_name
 from ...executor import capture

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...autograd.inplace import write_inplace
+from ...autograd.writes.inplace import write_inplace
 from ...dispatch.policies import autocasts
 from ...executor import capture, copying
 from ...executor import indexing as executor

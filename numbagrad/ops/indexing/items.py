@@ -14,8 +14,8 @@ import numpy as np
 
 from ... import half_precision as half
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.inplace import before_write, compute_then_write, recording, write_inplace
 from ...autograd.tensor_interface import bump_version
+from ...autograd.writes.inplace import before_write, compute_then_write, recording, write_inplace
 from ...executor import capture
 from ...executor import indexing as executor
 from ...executor.arrays import assign, filled_like

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
-from ...autograd.inplace import compute_then_write
+from ...autograd.writes.inplace import compute_then_write
 from ...backend import refuse_foreign
 from ...dtype import scalar_type_name
 from ...executor import capture

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.inplace import write_inplace
 from ...autograd.node import Node, edge_of
 from ...autograd.once_differentiable import with_history
+from ...autograd.writes.inplace import write_inplace
 from ...executor import capture
 from ...executor import indexing as executor
 from ...executor.arrays import filled_like

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import cuda
-from ...autograd.volatile import is_volatile, make_volatile
+from ...autograd.legacy.volatile import is_volatile, make_volatile
 from ...backend import backend_for
 from ...dtype import (
     DTYPES,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import half_precision as half
 from ...autograd import tensor_interface
-from ...autograd.inplace import rebase_history
+from ...autograd.writes.inplace import rebase_history
 from ...backend import foreign
 from ...dtype import bfloat16, float16, float32, float64
 from ...executor import capture

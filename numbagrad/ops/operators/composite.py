@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ...autograd import creation_hooks, watching
 from ...autograd.grad_mode import state as grad_mode
+from ...autograd.hooks import creation_hooks, watching
 from ...autograd.node import Node
 from ...autograd.saved import unpack_entries
 from ...dispatch import interception

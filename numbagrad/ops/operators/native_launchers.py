@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd import inplace, watching
 from ...autograd.grad_mode import state as grad_mode
+from ...autograd.hooks import watching
 from ...autograd.node import UNRECORDED, Node, edge_of, new_node, next_sequence_nr, produce
 from ...autograd.saved import SavedInput, SavedOutput, save
+from ...autograd.writes import inplace
 from ...executor.builtin import launcher, make_builtin, runtime
 from ...executor.deferred import Deferred
 from ...executor.pointwise import PointwiseProgram

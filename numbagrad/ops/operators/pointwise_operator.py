@@ -16,9 +16,9 @@ import numpy as np
 from ... import half_precision as half
 from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.inplace import apply_inplace, before_write
 from ...autograd.node import Node, edge_of, new_node, produce
 from ...autograd.saved import save, save_output
+from ...autograd.writes.inplace import apply_inplace, before_write
 from ...dispatch import descent
 from ...dispatch.bits import COMPLEX, INTERCEPTED, TRANSFORMED
 from ...dtype import python_number, scalar_dtype

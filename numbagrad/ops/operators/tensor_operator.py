@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...autograd import tensor_interface as tensors
+from ...autograd.hooks.saved_hooks import HookedTensor
 from ...autograd.node import edge_of, new_node, produce
 from ...autograd.saved import save, save_output
-from ...autograd.saved_hooks import HookedTensor
 from ...backend import Backend, foreign_among, shared_by
 from ...dispatch import descent, half_precision
 from ...dispatch.bits import HALF, INTERCEPTED, TRANSFORMED

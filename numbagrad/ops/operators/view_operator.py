@@ -1,7 +1,8 @@
 """Operators whose result shares the memory of their input: one view, or several.
 
-Views share the version count of their memory and are known to ``autograd/inplace.py``, so that
-writing through one is seen by the others. The files of this folder that make views build on this.
+Views share the version count of their memory and are known to ``autograd/writes/inplace.py``, so
+that writing through one is seen by the others. The files of this folder that make views build on
+this.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.inplace import MULTIPLE, end_history, register_view, unrecorded_origin
 from ...autograd.node import Node, edge_of, new_node, produce
+from ...autograd.writes.inplace import MULTIPLE, end_history, register_view, unrecorded_origin
 from ...dispatch import transformations
 from ...tensor import Tensor, new_tensor
 from ...transforms import tangents

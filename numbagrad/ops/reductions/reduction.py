@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd import creation_hooks, watching
 from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
+from ...autograd.hooks import creation_hooks, watching
 from ...autograd.node import Node
 from ...backend import foreign
 from ...dispatch.bits import INTERCEPTED, TRANSFORMED

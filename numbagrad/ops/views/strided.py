@@ -1,7 +1,7 @@
 """as_strided, and regions: parts of a memory by size, stride and offset, with their gradients.
 
 A view whose base was written later, and a base that was written through a view, have histories in
-terms of regions; ``autograd/regions.py`` makes those nodes from the operators defined here.
+terms of regions; ``autograd/writes/regions.py`` makes those nodes from the operators defined here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...autograd.regions import Geometry, install_regions
+from ...autograd.writes.regions import Geometry, install_regions
 from ...backend import address_of, foreign, refuse_foreign
 from ...executor import capture
 from ...executor.arrays import copy_elements, fill_elements, filled

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...autograd.regions import Geometry, region_of
+from ...autograd.writes.regions import Geometry, region_of
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor
 from ..complex.lazy_conj import view_as_pending

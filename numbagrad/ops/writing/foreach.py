@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...autograd.inplace import apply_inplace
+from ...autograd.writes.inplace import apply_inplace
 from ...tensor import Tensor
 from ..operators.pointwise_operator import pointwise
 from ..reductions import statistics

@@ -1,7 +1,7 @@
 """Methods that write a tensor in place: those of all pointwise operators, fill, copy and shapes.
 
 Driven by ``in_place`` in the definitions of ``pointwise.py``; what a write does to histories is in
-``autograd/inplace.py``.
+``autograd/writes/inplace.py``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...autograd import hooks
 from ...autograd.grad_mode import enable_grad
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.inplace import (
+from ...autograd.hooks import tensor_hooks as hooks
+from ...autograd.tensor_interface import bump_version
+from ...autograd.writes.inplace import (
     apply_inplace,
     before_write,
     check_inplace,
@@ -25,7 +26,6 @@ from ...autograd.inplace import (
     take_history,
     write_inplace,
 )
-from ...autograd.tensor_interface import bump_version
 from ...backend import foreign
 from ...dtype import can_cast, scalar_type_name
 from ...executor import capture

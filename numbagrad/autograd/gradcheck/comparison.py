@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .gradcheck_jacobians import (
+from .jacobians import (
     Array,
     backward_jacobians,
     backward_products,
@@ -22,7 +22,7 @@ from .gradcheck_jacobians import (
     numerical_products,
     within,
 )
-from .gradcheck_problem import GradcheckError, Problem, show
+from .problem import GradcheckError, Problem, show
 
 __all__ = ["compare_all_elements", "compare_projections"]
 
@@ -145,8 +145,8 @@ def _directions(draw: Any, array: Array) -> tuple[Array, Array]:
 
 def _unit_vectors() -> Any:
     """A function that draws a vector of length 1 for an array, the same ones at each check."""
-    from ..random import Generator
-    from ..random_filling import fill_uniform
+    from ...random import Generator
+    from ...random_filling import fill_uniform
 
     generator = Generator()
 

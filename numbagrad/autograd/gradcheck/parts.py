@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .gradcheck_jacobians import numerical_jacobians, walk_back, within
-from .gradcheck_problem import Problem, as_tuple, differentiable, wrap
+from .jacobians import numerical_jacobians, walk_back, within
+from .problem import Problem, as_tuple, differentiable, wrap
 
 __all__ = [
     "get_analytical_jacobian",

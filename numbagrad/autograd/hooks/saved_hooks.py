@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import tensor_interface as interface
+from .. import tensor_interface as interface
+from ..grad_mode import state as grad_mode
+from ..node import Node, edge_of
+from ..saved import ProducedOutput, ProducerLater, SavedInput, SavedOutput, save
 from . import watching
-from .grad_mode import state as grad_mode
-from .hooks import MAY_COME
-from .node import Node, edge_of
-from .saved import ProducedOutput, ProducerLater, SavedInput, SavedOutput, save
+from .tensor_hooks import MAY_COME
 
 __all__ = [
     "HookedTensor", "SavedTensor", "default_hooks", "disabled_message", "make_saved_tensor", "pack",

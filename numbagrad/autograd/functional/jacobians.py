@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..func import vmap
-from ..ops.creation.filled import zeros_like
-from ..ops.views.join import stack
-from ..tensor import Tensor
-from . import forward_ad
-from .functional_arguments import (
+from ...func import vmap
+from ...ops.creation.filled import zeros_like
+from ...ops.views.join import stack
+from ...tensor import Tensor
+from .. import forward_ad
+from ..grad_mode import enable_grad
+from .arguments import (
     INDEPENDENT_JACOBIAN,
     JACOBIAN_WITHOUT_GRAD,
     NOT_STRICT,
@@ -29,7 +30,6 @@ from .functional_arguments import (
     require_grad,
     variables_of,
 )
-from .grad_mode import enable_grad
 
 __all__ = ["hessian", "jacobian"]
 

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from . import tensor_interface as interface
-from .engine_interface import grad
-from .function import Function
-from .gradcheck_comparison import compare_all_elements, compare_projections
-from .gradcheck_parts import (
+from .. import tensor_interface as interface
+from ..engine_interface import grad
+from ..function import Function
+from .comparison import compare_all_elements, compare_projections
+from .parts import (
     get_analytical_jacobian,
     get_numerical_jacobian,
     get_numerical_jacobian_wrt_specific_input,
 )
-from .gradcheck_problem import (
+from .problem import (
     GradcheckError,
     Problem,
     as_tuple,
@@ -32,7 +32,7 @@ from .gradcheck_problem import (
     parts_of_inputs,
     parts_of_results,
 )
-from .gradcheck_properties import (
+from .properties import (
     check_batched_backward,
     check_batched_forward,
     check_undefined_gradients,

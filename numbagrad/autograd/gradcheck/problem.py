@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import tensor_interface as interface
+from .. import tensor_interface as interface
 
 __all__ = [
     "GradcheckError", "Problem", "as_tuple", "is_differentiable", "parts_of_inputs",

@@ -11,9 +11,9 @@ import copy
 import weakref
 from typing import Any
 
-from . import watching
-from .grad_mode import state as grad_mode
-from .node import Node, next_sequence_nr
+from ..grad_mode import state as grad_mode
+from ..hooks import watching
+from ..node import Node, next_sequence_nr
 
 __all__ = ["is_replayed", "replayed"]
 

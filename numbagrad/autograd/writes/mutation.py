@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
-from . import watching
-from .grad_mode import state as grad_mode
-from .saved_hooks import pop_hooks, push_hooks
+from ..grad_mode import state as grad_mode
+from ..hooks import watching
+from ..hooks.saved_hooks import pop_hooks, push_hooks
 
 __all__ = ["allow_mutation_on_saved_tensors"]
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation.filled import zeros_like
-from ..tensor import Tensor
-from .functional_arguments import (
+from ...ops.creation.filled import zeros_like
+from ...tensor import Tensor
+from ..grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
+from .arguments import (
     GRADIENT_WITHOUT_GRAD,
     HESSIAN_WITHOUT_GRAD,
     JACOBIAN_WITHOUT_GRAD,
@@ -31,9 +32,8 @@ from .functional_arguments import (
     variables_of,
     vector_for,
 )
-from .functional_jacobians import hessian, jacobian
-from .functional_jacobians import standard_basis_for as _construct_standard_basis_for  # noqa: F401
-from .grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
+from .jacobians import hessian, jacobian
+from .jacobians import standard_basis_for as _construct_standard_basis_for  # noqa: F401
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

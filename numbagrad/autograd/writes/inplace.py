@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import half_precision as half
-from ..backend import foreign
-from ..executor import capture
-from . import creation_hooks, watching
-from . import tensor_interface as interface
-from .grad_mode import state as grad_mode
-from .hooks import move_retained_grad
-from .node import UNRECORDED, Node, edge_of, has_no_history
+from ... import half_precision as half
+from ...backend import foreign
+from ...executor import capture
+from .. import tensor_interface as interface
+from ..grad_mode import state as grad_mode
+from ..hooks import creation_hooks, watching
+from ..hooks.tensor_hooks import move_retained_grad
+from ..node import UNRECORDED, Node, edge_of, has_no_history
+from ..saved import operator_name
 from .regions import AsStridedBackward0, CopySlices
-from .saved import operator_name
 from .view_replay import is_replayed, replayed
 
 __all__ = [

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..executor import capture
+from ...executor import capture
 
 __all__ = ["INFERENCE_CELL", "change", "change_inference", "made", "mirror", "watcher"]
 

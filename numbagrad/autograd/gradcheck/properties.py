@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from . import tensor_interface as interface
-from .engine_interface import grad
-from .gradcheck_problem import GradcheckError, Problem, is_differentiable, show, wrap
-from .node import Node, edge_of
+from .. import tensor_interface as interface
+from ..engine_interface import grad
+from ..node import Node, edge_of
+from .problem import GradcheckError, Problem, is_differentiable, show, wrap
 
 __all__ = [
     "check_batched_backward",
@@ -123,7 +123,7 @@ def check_undefined_tangents(problem: Problem) -> None:
 
 def _tangents(problem: Problem, index: int, zeros: bool) -> list[Any]:
     """The tangents of the results: of ones for every input but one, which has zeros or none."""
-    from . import forward_ad
+    from .. import forward_ad
 
     with forward_ad.dual_level():
         inputs = list(problem.inputs)
@@ -145,7 +145,7 @@ def _direction(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _tangent(result: Any) -> Any:
     """The tangent of one result as an ndarray, None if it has none."""
-    from . import forward_ad
+    from .. import forward_ad
 
     if not isinstance(result, interface.Tensor):
         return None
@@ -208,7 +208,7 @@ def check_batched_backward(problem: Problem) -> None:
 
 def check_batched_forward(problem: Problem) -> None:
     """A call on batched tangents must give what a call for each tangent gives."""
-    from . import forward_ad
+    from .. import forward_ad
 
     for index in problem.wanted:
 
@@ -260,7 +260,7 @@ def _compare_batched(
 
 
 def _vmap(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    from ..func import vmap
+    from ...func import vmap
 
     return vmap(function)
 

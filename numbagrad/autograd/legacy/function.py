@@ -9,14 +9,14 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from . import tensor_interface as interface
+from .. import tensor_interface as interface
+from ..function import BackwardCFunction, connect
+from ..function_outputs import keep, wrap_outputs
+from ..grad_mode import state as grad_mode
+from ..node import Node, edge_of
+from ..once_differentiable import with_history
+from ..writes.inplace import NO_GRAD
 from . import volatile
-from .function import BackwardCFunction, connect
-from .function_outputs import keep, wrap_outputs
-from .grad_mode import state as grad_mode
-from .inplace import NO_GRAD
-from .node import Node, edge_of
-from .once_differentiable import with_history
 
 __all__ = ["call_instance"]
 

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from . import saved_hooks as saved_hooks  # its watcher comes first: hooks see what it kept
-from . import watching
-from .node import AccumulateGrad, Node, accumulator_of, visible
+from ..node import AccumulateGrad, Node, accumulator_of, visible
+from . import (
+    watching,
+)
 
 __all__ = ["announce", "pop_hook", "push_hook", "quietly", "stack"]
 

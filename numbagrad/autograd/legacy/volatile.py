@@ -11,8 +11,8 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from ..dispatch import layers
-from . import tensor_interface as interface
+from ...dispatch import layers
+from .. import tensor_interface as interface
 
 __all__ = ["is_volatile", "make_volatile", "touched"]
 

@@ -13,8 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from . import tensor_interface as interface
-from .saved import type_name
+from .. import tensor_interface as interface
+from ..saved import type_name
 
 __all__ = [
     "Hooks",

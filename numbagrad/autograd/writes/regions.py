@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import address_of, foreign
-from ..executor.complex_parts import parts_of_array
-from .hooks import note_metadata
-from .node import Node, OutputMetadata, edge_of, visible
-from .saved import FREED, ProducerLater, SavedOutput, save_output
-from .saved_hooks import HookedTensor
+from ...backend import address_of, foreign
+from ...executor.complex_parts import parts_of_array
+from ..hooks.saved_hooks import HookedTensor
+from ..hooks.tensor_hooks import note_metadata
+from ..node import Node, OutputMetadata, edge_of, visible
+from ..saved import FREED, ProducerLater, SavedOutput, save_output
 
 __all__ = [
     "AsStridedBackward0", "CopySlices", "Geometry", "install_parts", "install_pending",

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from . import tensor_interface as interface
-from .engine_interface import grad
-from .gradcheck_problem import GradcheckError, Problem, wrap
+from .. import tensor_interface as interface
+from ..engine_interface import grad
+from .problem import GradcheckError, Problem, wrap
 
 __all__ = [
     "backward_jacobians",
@@ -242,7 +242,7 @@ def _push_forward(
     problem: Problem, index: int, direction: Array, chosen: Sequence[int]
 ) -> list[Array]:
     """Call the function once on dual tensors: a tangent for one input, zeros for the others."""
-    from . import forward_ad
+    from .. import forward_ad
 
     with forward_ad.dual_level():
         inputs = list(problem.inputs)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ops.creation.filled import zeros_like
-from ..tensor import Tensor
-from .engine_interface import grad
+from ...ops.creation.filled import zeros_like
+from ...tensor import Tensor
+from ..engine_interface import grad
 
 Function = Callable[..., Any]
 Tensors = tuple[Tensor, ...]

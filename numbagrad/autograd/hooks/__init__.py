@@ -1,0 +1,1 @@
+"""Hooks of tensors, of the creation of nodes and of what nodes save."""
