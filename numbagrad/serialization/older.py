@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..dtype import FROM_TYPE_NUM, bfloat16, from_numpy
-from ..tensor import Tensor, _unpickled
+from ..tensor import Tensor
+from ..tensor.copies import unpickled
 from . import allowed, values
 from .values import Array, check
 
@@ -108,7 +109,7 @@ def _tensor(cls: Any, array: Any, order: Any, requires_grad: Any, attributes: An
         array = array.view(bfloat16.numpy)
     else:
         check(FROM_TYPE_NUM[from_numpy(array.dtype).type_num] is not None, "no such dtype")
-    made = _unpickled(Tensor, array, order, False, {})
+    made = unpickled(Tensor, array, order, False, {})
     return values.leaf(cls, made._array, requires_grad, attributes)
 
 

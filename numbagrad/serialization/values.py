@@ -20,7 +20,9 @@ import numpy as np
 
 from ..dtype import dtype_from_name, from_numpy
 from ..nn.parameter import Parameter
-from ..tensor import Tensor, _rebuilt, new_tensor
+from ..tensor import Tensor
+from ..tensor.copies import rebuilt
+from ..tensor.state import new_version_cell
 
 Array = np.ndarray[Any, Any]
 
@@ -107,7 +109,7 @@ def leaf(
     for name, value in attributes.items():
         check(type(name) is str, "the name of an attribute is text")
         check(_may_be_attribute(name, value), f"a tensor cannot be given its attribute {name!r}")
-    return _rebuilt(cls, new_tensor(array), requires_grad, attributes)
+    return rebuilt(cls, array, new_version_cell(), requires_grad, attributes)
 
 
 def array(

@@ -15,6 +15,7 @@ from ..autograd.tensor_interface import alias
 from ..dispatch.transformations import resolved
 from ..printing import tensor_text
 from ..tensor import Tensor
+from ..tensor.leaves import with_own_memory
 from .levels import (
     BRANCH,
     ITEM,
@@ -47,9 +48,8 @@ def detached(tensor: Tensor) -> Tensor:
     if state.__class__ is Dual:
         return detached(state.primal)
     if state.__class__ is LazyConj:
-        return tensor._with_own_memory(
-            pending(alias(state.primal), state.conjugated, state.negated)
-        )
+        made = pending(alias(state.primal), state.conjugated, state.negated)
+        return with_own_memory(tensor, made)
     made = batched(state.level, detached(state.value))
     if tensor._version_cell is None:
         tensor._version_cell = [0]

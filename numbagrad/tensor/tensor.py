@@ -6,66 +6,38 @@ file holds the state, what describes it, and the ways in and out to Python and N
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import half_precision as half
-from . import printing
-from .autograd import engine_interface, grad_dtype, tensor_interface
-from .autograd.grad_mode import state as grad_mode
-from .autograd.hooks import tensor_hooks as hooks
-from .autograd.hooks import watching
-from .autograd.node import UNRECORDED, Node, detached, has_no_history, visible
-from .autograd.writes.inplace import check_not_stale, is_stale
-from .backend import Backend, device_of, foreign
-from .device import CPU
-from .device import device as Device
-from .dtype import FROM_TYPE_NUM, bfloat16
-from .dtype import dtype as DType
-from .dtype import from_numpy as dtype_of
-from .executor import capture
-from .layout import contiguous_format, layout, strided
-from .size import Size
-from .torch_function import disabled_torch_function, plain_types
-from .type_names import type_name
-from .untyped_storage import UntypedStorage
+from .. import half_precision as half
+from .. import printing
+from ..autograd import engine_interface, grad_dtype, tensor_interface
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.hooks import tensor_hooks as hooks
+from ..autograd.hooks import watching
+from ..autograd.node import UNRECORDED, Node, has_no_history, visible
+from ..autograd.writes.inplace import check_not_stale
+from ..backend import device_of, foreign
+from ..device import CPU
+from ..device import device as Device
+from ..dtype import FROM_TYPE_NUM
+from ..dtype import dtype as DType
+from ..executor import capture
+from ..layout import contiguous_format, layout, strided
+from ..size import Size
+from ..torch_function import disabled_torch_function, plain_types
+from ..untyped_storage import UntypedStorage
+from . import copies, export, leaves
+from .state import Constant, TensorState, strides_of_nothing, under_transformation
 
 if TYPE_CHECKING:
     # What ``ops/`` installs; ``tools/write_stubs.py`` writes the file.
-    from .tensor_methods import InstalledMethods
+    from ..tensor_methods import InstalledMethods
 else:
     InstalledMethods = object
-
-
-def _under_transformation(function: str) -> Callable[[Tensor], Any]:
-    """A function of ``transforms``, which is built on this file, for a Tensor under one."""
-    from .transforms import reading
-
-    return getattr(reading, function)
-
-
-class TensorState:
-    """The slots every tensor has; everything else has a default on the class.
-
-    None has a name that torch has for an attribute: users may assign to those.
-    """
-
-    __slots__ = (
-        "_array", "_requires_grad", "_producer", "_output_nr", "_version_cell", "_accumulated",
-        "_viewed",
-    )  # fmt: skip
-
-    _array: np.ndarray[Any, Any]
-    _requires_grad: bool
-    _producer: Node | None
-    _output_nr: int
-    _version_cell: list[int] | None
-    _accumulated: Tensor | None
-    _viewed: Tensor | None
 
 
 _ndarray = np.ndarray
@@ -93,43 +65,12 @@ def new_tensor(
     return tensor
 
 
-class _Constant:
-    """An attribute that has one value for all tensors, and takes no other."""
-
-    __slots__ = ("name", "value")
-
-    def __init__(self, value: bool) -> None:
-        self.value = value
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, tensor: Any, owner: Any = None) -> bool:
-        return self.value
-
-    def __set__(self, tensor: Any, value: Any) -> None:
-        raise AttributeError(f"attribute '{self.name}' of 'Tensor' objects is not writable")
-
-    def __delete__(self, tensor: Any) -> None:
-        raise AttributeError(f"attribute '{self.name}' of 'Tensor' objects is not deletable")
-
-
-_GRAD_OF_NON_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-    "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
-    "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you "
-    "access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead."
-)
-
-
 class Tensor(TensorState, InstalledMethods):
     """An n-dimensional array of one dtype that can record how it was computed."""
 
     _hooks: Any = None
     _retains_grad = False
-    _view_origin: str | None = (
-        None  # of views that may not be written: autograd/writes/
-    )
+    _view_origin: str | None = None  # of views that may not be written: autograd/writes/
     #: Of a view that was not recorded: how often its memory had been written when it was made.
     _unrecorded_at: int | None = None
     #: Of a view: its operator, what that viewed, its other arguments and which result it is, if
@@ -149,7 +90,7 @@ class Tensor(TensorState, InstalledMethods):
         super().__init_subclass__(**options)
         if cls.__torch_function__ is not disabled_torch_function:
             # From now on public functions ask the classes of their arguments.
-            from . import overrides
+            from .. import overrides
 
             overrides.install()
 
@@ -158,7 +99,7 @@ class Tensor(TensorState, InstalledMethods):
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """What a public function does with instances of a subclass: their results are such too."""
-        from . import overrides
+        from .. import overrides
 
         return overrides.default_torch_function(cls, func, types, args, kwargs)
 
@@ -213,7 +154,7 @@ class Tensor(TensorState, InstalledMethods):
         size = array.itemsize
         strides = tuple([s // size for s in array.strides])
         if array.size == 0 and not any(strides):
-            strides = _strides_of_nothing(array.shape)
+            strides = strides_of_nothing(array.shape)
         return strides if dim is None else strides[self._dimension(dim)]
 
     def numel(self) -> int:
@@ -262,20 +203,20 @@ class Tensor(TensorState, InstalledMethods):
         """Whether the memory is that of the CPU."""
         return isinstance(self._array, np.ndarray)
 
-    is_cuda = _Constant(False)
-    is_ipu = _Constant(False)
-    is_maia = _Constant(False)
-    is_meta = _Constant(False)
-    is_mkldnn = _Constant(False)
-    is_mps = _Constant(False)
-    is_mtia = _Constant(False)
-    is_nested = _Constant(False)
-    is_quantized = _Constant(False)
-    is_sparse = _Constant(False)
-    is_sparse_csr = _Constant(False)
-    is_vulkan = _Constant(False)
-    is_xla = _Constant(False)
-    is_xpu = _Constant(False)
+    is_cuda = Constant(False)
+    is_ipu = Constant(False)
+    is_maia = Constant(False)
+    is_meta = Constant(False)
+    is_mkldnn = Constant(False)
+    is_mps = Constant(False)
+    is_mtia = Constant(False)
+    is_nested = Constant(False)
+    is_quantized = Constant(False)
+    is_sparse = Constant(False)
+    is_sparse_csr = Constant(False)
+    is_vulkan = Constant(False)
+    is_xla = Constant(False)
+    is_xpu = Constant(False)
 
     def get_device(self) -> int:
         """The index of the device that holds the elements: -1 for the CPU."""
@@ -320,32 +261,7 @@ class Tensor(TensorState, InstalledMethods):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        if not isinstance(value, bool):
-            raise RuntimeError(f"requires_grad must be a bool, not {type(value).__name__}")
-        if self._producer is UNRECORDED:
-            if value:
-                self._producer = None  # it is a leaf now
-            return
-        if not value and self._producer is not None:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a "
-                "computed variable in a subgraph that doesn't require differentiation use "
-                "var_no_grad = var.detach()."
-            )
-        if value and self._producer is not None:
-            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        if value and self._array.dtype.kind not in "fcV":
-            raise RuntimeError(
-                "only Tensors of floating point and complex dtype can require gradients"
-            )
-        if value and self._version_cell is watching.INFERENCE_CELL and not grad_mode.inference:
-            raise RuntimeError(
-                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
-                "allowed."
-            )
-        if self._requires_grad and not value:
-            hooks.switched_off(self)
-        self._requires_grad = bool(value)
+        leaves.set_requires_grad(self, value)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -357,13 +273,7 @@ class Tensor(TensorState, InstalledMethods):
         Raises:
             RuntimeError: if the dtype is not a float, or if this is no leaf and the flag is False.
         """
-        if requires_grad.__class__ is not bool:
-            raise TypeError(
-                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
-                f"{type_name(requires_grad)}"
-            )
-        if not requires_grad or has_no_history(self):  # what has a history requires grad already
-            self.requires_grad = requires_grad
+        leaves.switch(self, requires_grad)
         return self
 
     @property
@@ -399,30 +309,15 @@ class Tensor(TensorState, InstalledMethods):
         """The gradient accumulated by ``backward``, or None."""
         grad = self._accumulated
         if grad is None and not self._retains_grad and not has_no_history(self):
-            warnings.warn(_GRAD_OF_NON_LEAF, UserWarning, stacklevel=2)
+            warnings.warn(leaves.GRAD_OF_NON_LEAF, UserWarning, stacklevel=2)
         return grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is None:
             self._accumulated = None
-            return
-        if not isinstance(value, Tensor):
-            raise TypeError(
-                "assigned grad expected to be a Tensor or None but got grad of type "
-                f"{type(value).__name__}"
-            )
-        if value is self:
-            raise RuntimeError("can't assign Variable as its own grad")
-        if value._array.shape != self._array.shape:
-            raise RuntimeError(
-                f"attempting to assign a gradient of size '{list(value._array.shape)}' to a tensor "
-                f"of size '{list(self._array.shape)}'. Please ensure that the gradient and the "
-                "tensor are the same size"
-            )
-        if value._array.dtype != self._array.dtype or self._grad_dtype is not grad_dtype.OWN:
-            grad_dtype.check_assigned(self, value)
-        self._accumulated = value
+        else:
+            leaves.assign_grad(self, value)
 
     @grad.deleter
     def grad(self) -> None:
@@ -533,18 +428,11 @@ class Tensor(TensorState, InstalledMethods):
     def detach(self) -> Tensor:
         """A tensor of the same memory that is not part of the graph, and without a tangent."""
         if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
-            return _under_transformation("detached")(self)
+            return under_transformation("detached")(self)
         made: Tensor = tensor_interface.alias(self)
         if self._version_cell is watching.INFERENCE_CELL:
             made._version_cell = self._version_cell
-        return self._with_own_memory(made)
-
-    def _with_own_memory(self, made: Tensor) -> Tensor:
-        """Let a detached self know the whole memory of which this tensor is a view."""
-        base = self if self._viewed is None else self._viewed
-        if base is not self or base._memory is not None:
-            made._memory = base._array if base._memory is None else base._memory
-        return made
+        return leaves.with_own_memory(self, made)
 
     def detach_(self) -> Tensor:
         """Take this tensor out of the graph.
@@ -552,30 +440,14 @@ class Tensor(TensorState, InstalledMethods):
         Raises:
             RuntimeError: for a view, which shares its history with other tensors.
         """
-        if self._is_view():
-            raise RuntimeError(
-                "Can't detach views in-place. Use detach() instead. If you are using "
-                "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
-                "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-                "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
-                "function in torch/optim/optimizer.py as the solution."
-            )
-        if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
-            self._array = _under_transformation("detached")(self)._array
-        if not has_no_history(self):
-            detached.note(self)
-        elif self._requires_grad:
-            hooks.switched_off(self)
-        self._producer = None
-        self._requires_grad = False
-        self._output_nr = 0
+        leaves.detach_in_place(self)
         return self
 
     @property
     def data(self) -> Tensor:
         """The same memory without history; writes to it are not seen by autograd."""
         if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
-            return _under_transformation("detached")(self)
+            return under_transformation("detached")(self)
         made = new_tensor(self._array)
         inference = self._version_cell is watching.INFERENCE_CELL
         made._version_cell = watching.INFERENCE_CELL if inference else None
@@ -585,17 +457,7 @@ class Tensor(TensorState, InstalledMethods):
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        if not isinstance(value, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if self.requires_grad and value._array.dtype.kind not in "fcV":
-            raise RuntimeError(
-                "data set to a tensor that requires gradients must be floating point or complex "
-                "dtype"
-            )
-        own, new = self._array, value._array
-        if not has_no_history(self) and (own.shape != new.shape or own.dtype != new.dtype):
-            hooks.fit_gradients(self)
-        self._array = new
+        leaves.assign_data(self, value)
 
     @data.deleter
     def data(self) -> None:
@@ -610,61 +472,22 @@ class Tensor(TensorState, InstalledMethods):
             RuntimeError: if the tensor requires grad and the mode is one that records, unless
                 ``force`` is set.
         """
-        records = self._requires_grad or (self._viewed is not None and self.requires_grad)
-        if records and not force and grad_mode.enabled:
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
-                "instead."
-            )
-        if self._array.__class__ is not np.ndarray:
-            if (where := foreign(self._array)) is not None:
-                return self._host_memory(where, force)
-            function = "values_of" if force else "memory_for_numpy"
-            return _under_transformation(function)(self).numpy()
-        if self._array.dtype.kind == "V":
-            raise TypeError("Got unsupported ScalarType BFloat16")
-        capture.refuse("numpy()")
-        # A new ndarray object: setting its shape must not change the tensor.
-        return self._array.view()
-
-    def _host_memory(self, where: Backend, force: bool) -> np.ndarray[Any, Any]:
-        """``numpy()`` of a tensor of another device: a copy, if one may be made."""
-        if not force:
-            raise TypeError(
-                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
-                "copy the tensor to host memory first."
-            )
-        capture.refuse("numpy()")
-        return where.to_host(self._array)
+        return export.numpy_of(self, force)
 
     #: NumPy's operators leave mixed operands to the tensor.
     __array_priority__ = 1000
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        array = self.numpy()
-        if dtype is None or array.dtype == dtype:
-            return array.copy() if copy else array
-        if copy is False:
-            raise ValueError(
-                f"a tensor of {self.dtype} cannot be an array of {dtype} without a copy"
-            )
-        return array.astype(dtype)
+        return export.converted(self.numpy(), self.dtype, dtype, copy)
 
     def __array_wrap__(
         self, array: np.ndarray[Any, Any], context: Any = None, return_scalar: bool = False
     ) -> Tensor:
         """The result of a NumPy function of this tensor, as a tensor."""
-        made = np.asarray(array)
-        dtype_of(made.dtype)  # raises for what tensors cannot hold
-        return new_tensor(made.copy() if min(made.strides, default=0) < 0 else made)
+        return new_tensor(export.taken(array))
 
     def __dlpack__(self, **arguments: Any) -> Any:
-        if self._requires_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        if self.is_conj() or self.is_neg():
-            raise BufferError("Can't export tensors with the conjugate or the negative bit set")
-        capture.refuse("an export by DLPack")
-        return self._array.__dlpack__(**arguments)
+        return export.dlpack(self, **arguments)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
@@ -681,7 +504,7 @@ class Tensor(TensorState, InstalledMethods):
         if array.__class__ is not np.ndarray:
             where = foreign(array)
             if where is None:
-                array = _under_transformation(function)(self)._array
+                array = under_transformation(function)(self)._array
             else:
                 array = where.to_host(array)
         return half.readable(array) if array.dtype.kind == "V" else array
@@ -704,21 +527,6 @@ class Tensor(TensorState, InstalledMethods):
         capture.refuse("tolist()")
         return self._values("values_of").tolist()
 
-    def _number(self) -> Any:
-        if self._array.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        capture.refuse("the value of a tensor as a Python number")
-        return self._values().item()
-
-    def _real_number(self, kind: str) -> Any:
-        """The value as a real number, for what is of this C type."""
-        value = self._number()
-        if value.__class__ is not complex:
-            return value
-        if value.imag:
-            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
-        return value.real
-
     def __bool__(self) -> bool:
         if self._array.size != 1:
             raise RuntimeError(
@@ -730,13 +538,13 @@ class Tensor(TensorState, InstalledMethods):
         return bool(self._values("truth_of"))
 
     def __float__(self) -> float:
-        return float(self._real_number("double"))
+        return float(export.real_number_of(self, "double"))
 
     def __int__(self) -> int:
-        return int(self._real_number("int64_t"))
+        return int(export.real_number_of(self, "int64_t"))
 
     def __complex__(self) -> complex:
-        return complex(self._number())
+        return complex(export.number_of(self))
 
     def __index__(self) -> int:
         if self._array.dtype.kind in "fcV" or self._array.size != 1:
@@ -758,76 +566,24 @@ class Tensor(TensorState, InstalledMethods):
         return self if self._array.ndim == 0 else self.flip(0)
 
     def __contains__(self, element: Any) -> bool:
-        if not isinstance(element, (Tensor, bool, int, float, complex, np.generic)):
-            raise RuntimeError(
-                "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
-                f"{type(element)}."
-            )
-        capture.refuse("a question for the values of a tensor")
-        return bool((self == element)._values().any())
+        return export.contains(self, element)
 
     # --- copies of the object -----------------------------------------------------------------
 
     def __copy__(self) -> Tensor:
-        source = tensor_interface.alias(self)
-        return _rebuilt(type(self), source, self._requires_grad, _attributes(self))
+        return copies.shallow(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not has_no_history(self):
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment. Copy tensor.detach() instead."
-            )
-        if id(self) in memo:
-            return memo[id(self)]
-        where = foreign(self._array)
-        if where is None and self._array.__class__ is not np.ndarray:  # a copy has no tangent
-            return copy.deepcopy(_under_transformation("values_of")(self), memo)
-        attributes = {k: copy.deepcopy(v, memo) for k, v in _attributes(self).items()}
-        memory = self._array.copy("K") if where is None else _duplicate(self._array)
-        made = _rebuilt(type(self), new_tensor(memory), self._requires_grad, attributes)
-        memo[id(self)] = made
-        return made
+        return copies.deep(self, memo)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        capture.refuse("a pickle of a tensor")
-        if (where := foreign(self._array)) is not None:
-            where.refuse("pickle")
-        array = half.converted(self._values("values_of"), self._array.dtype)
-        return _unpickled, (
-            type(self),
-            array,
-            tuple(sorted(range(self.ndim), key=lambda axis: -array.strides[axis])),
-            self._requires_grad,
-            _attributes(self),
-        )
+        return copies.reduced(self)
 
     def __hash__(self) -> int:
         return id(self)
 
     def __repr__(self) -> str:
-        capture.refuse("the text of a tensor")
-        array, where = self._array, foreign(self._array)
-        if where is not None:
-            array = where.to_host(array)
-        elif array.__class__ is not np.ndarray:
-            return _under_transformation("text_of")(self)
-        name = None if has_no_history(self) else type(self._producer).__name__
-        if self._viewed is not None and is_stale(self):
-            name = "Invalid"
-        return printing.tensor_text(
-            array,
-            self.dtype,
-            requires_grad=self.requires_grad,
-            grad_fn_name=name,
-            device_text=None if where is None else str(self.device),
-            tensor_name=self._printed_name(),
-        )
-
-    def _printed_name(self) -> str:
-        kind = type(self)
-        plain = kind.__torch_function__ is disabled_torch_function or kind is Tensor
-        return "tensor" if plain else kind.__name__
+        return export.text_of(self)
 
     def __format__(self, specification: str) -> str:
         capture.refuse("the text of a tensor")
@@ -837,83 +593,3 @@ class Tensor(TensorState, InstalledMethods):
 
 
 plain_types.add(Tensor)  # which has ``__torch_function__`` for its subclasses alone
-
-
-def _duplicate(array: Any) -> Any:
-    """A copy of an array of another backend."""
-    from .executor.conversion import convert  # which few programs copy by
-
-    return convert(array, array.dtype)
-
-
-def _strides_of_nothing(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of new memory without elements: as if the sizes of 0 were 1. NumPy has none."""
-    strides = [1]
-    for size in shape[:0:-1]:
-        strides.append(strides[-1] * max(size, 1))
-    return tuple(strides[::-1][: len(shape)]) if shape else ()
-
-
-#: Attributes that describe the place of a tensor in a graph or in memory; copies leave them behind.
-_NOT_COPIED = frozenset(
-    (
-        "_hooks",
-        "_retains_grad",
-        "_post_accumulate_grad_hooks",
-        "_view_origin",
-        "_unrecorded_at",
-        "_made_by",
-        "_accumulator",
-        "_grad_dtype",
-        "_unused_hooks",
-        "_uses",
-        "_memory",
-        "_detached_at",
-    )
-)
-
-
-def _attributes(tensor: Tensor) -> dict[str, Any]:
-    """What copies of a tensor have too: its gradient, and what users set on it."""
-    found = {name: value for name, value in vars(tensor).items() if name not in _NOT_COPIED}
-    return found if tensor._accumulated is None else {**found, "_grad": tensor._accumulated}
-
-
-def _rebuilt(
-    cls: type[Tensor], source: Tensor, requires_grad: bool, attributes: dict[str, Any]
-) -> Tensor:
-    """A leaf of class ``cls`` with the memory of ``source``."""
-    made: Tensor = _new(cls)
-    made._array = source._array
-    made._requires_grad = requires_grad
-    made._producer = None
-    made._output_nr = 0
-    made._version_cell = source._version_cell
-    made._viewed = None
-    others = dict(attributes)
-    made._accumulated = others.pop("_grad", None)
-    vars(made).update(others)
-    return made
-
-
-def leaf_of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any:
-    """A leaf of class ``cls`` with the memory and the version of ``source``."""
-    if requires_grad and source._array.dtype.kind not in "fcV":
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return _rebuilt(cls, tensor_interface.alias(source), requires_grad, {})
-
-
-def _unpickled(
-    cls: type[Tensor],
-    array: np.ndarray[Any, Any],
-    order: tuple[int, ...],
-    requires_grad: bool,
-    attributes: dict[str, Any],
-) -> Tensor:
-    """A tensor from what ``__reduce_ex__`` gave to pickle; ``order`` is that of the dimensions."""
-    dense = np.ascontiguousarray(array.transpose(order))
-    places = sorted(range(array.ndim), key=order.__getitem__)
-    memory = dense.reshape([array.shape[axis] for axis in order]).transpose(places)
-    if memory.dtype.kind == "V":
-        memory = memory.view(bfloat16.numpy)  # the one object that kernels know it by
-    return _rebuilt(cls, new_tensor(memory), requires_grad, attributes)

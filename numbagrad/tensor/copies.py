@@ -1,0 +1,134 @@
+"""Copies of Tensors as objects: ``copy``, ``deepcopy`` and pickle."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import half_precision as half
+from ..autograd import tensor_interface
+from ..autograd.node import has_no_history
+from ..backend import foreign
+from ..dtype import bfloat16
+from ..executor import capture
+from .state import new_version_cell, under_transformation
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+_new = object.__new__
+
+#: Attributes that describe the place of a tensor in a graph or in memory; copies leave them behind.
+_NOT_COPIED = frozenset((
+    "_hooks", "_retains_grad", "_post_accumulate_grad_hooks", "_view_origin", "_unrecorded_at",
+    "_made_by", "_accumulator", "_grad_dtype", "_unused_hooks", "_uses", "_memory", "_detached_at",
+))  # fmt: skip
+
+
+def shallow(tensor: Tensor) -> Tensor:
+    """Another Tensor on the same memory, with the same attributes."""
+    source = tensor_interface.alias(tensor)
+    return rebuilt(
+        type(tensor), source._array, source._version_cell, tensor._requires_grad,
+        _attributes(tensor),
+    )  # fmt: skip
+
+
+def deep(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A Tensor on a copy of the memory; ``memo`` is that of ``copy.deepcopy``.
+
+    Raises:
+        RuntimeError: for a tensor with a history.
+    """
+    if not has_no_history(tensor):
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment. Copy tensor.detach() instead."
+        )
+    if id(tensor) in memo:
+        return memo[id(tensor)]
+    where = foreign(tensor._array)
+    if where is None and tensor._array.__class__ is not np.ndarray:  # a copy has no tangent
+        return copy.deepcopy(under_transformation("values_of")(tensor), memo)
+    attributes = {k: copy.deepcopy(v, memo) for k, v in _attributes(tensor).items()}
+    memory = tensor._array.copy("K") if where is None else _duplicate(tensor._array)
+    made = rebuilt(type(tensor), memory, new_version_cell(), tensor._requires_grad, attributes)
+    memo[id(tensor)] = made
+    return made
+
+
+def reduced(tensor: Tensor) -> tuple[Any, ...]:
+    """What ``__reduce_ex__`` gives to pickle."""
+    capture.refuse("a pickle of a tensor")
+    if (where := foreign(tensor._array)) is not None:
+        where.refuse("pickle")
+    array = half.converted(tensor._values("values_of"), tensor._array.dtype)
+    return unpickled, (
+        type(tensor),
+        array,
+        tuple(sorted(range(tensor.ndim), key=lambda axis: -array.strides[axis])),
+        tensor._requires_grad,
+        _attributes(tensor),
+    )
+
+
+def leaf_of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any:
+    """A leaf of class ``cls`` with the memory and the version of ``source``."""
+    if requires_grad and source._array.dtype.kind not in "fcV":
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    alias = tensor_interface.alias(source)
+    return rebuilt(cls, alias._array, alias._version_cell, requires_grad, {})
+
+
+def _attributes(tensor: Tensor) -> dict[str, Any]:
+    """What copies of a tensor have too: its gradient, and what users set on it."""
+    found = {name: value for name, value in vars(tensor).items() if name not in _NOT_COPIED}
+    return found if tensor._accumulated is None else {**found, "_grad": tensor._accumulated}
+
+
+def rebuilt(
+    cls: type[Tensor],
+    array: Array,
+    version_cell: list[int] | None,
+    requires_grad: bool,
+    attributes: dict[str, Any],
+) -> Tensor:
+    """A leaf of class ``cls`` with this memory."""
+    made: Tensor = _new(cls)
+    made._array = array
+    made._requires_grad = requires_grad
+    made._producer = None
+    made._output_nr = 0
+    made._version_cell = version_cell
+    made._viewed = None
+    others = dict(attributes)
+    made._accumulated = others.pop("_grad", None)
+    vars(made).update(others)
+    return made
+
+
+def _duplicate(array: Any) -> Any:
+    """A copy of an array of another backend."""
+    from ..executor.conversion import convert  # which few programs copy by
+
+    return convert(array, array.dtype)
+
+
+def unpickled(
+    cls: type[Tensor],
+    array: Array,
+    order: tuple[int, ...],
+    requires_grad: bool,
+    attributes: dict[str, Any],
+) -> Tensor:
+    """A tensor from what ``reduced`` gave to pickle; ``order`` is that of the dimensions."""
+    dense = np.ascontiguousarray(array.transpose(order))
+    places = sorted(range(array.ndim), key=order.__getitem__)
+    memory = dense.reshape([array.shape[axis] for axis in order]).transpose(places)
+    if memory.dtype.kind == "V":
+        memory = memory.view(bfloat16.numpy)  # the one object that kernels know it by
+    return rebuilt(cls, memory, new_version_cell(), requires_grad, attributes)

@@ -1,0 +1,139 @@
+"""Out of a Tensor: to NumPy, by DLPack, and as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import printing
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.node import has_no_history
+from ..autograd.writes.inplace import is_stale
+from ..backend import Backend, foreign
+from ..dtype import dtype as DType
+from ..dtype import from_numpy as dtype_of
+from ..executor import capture
+from ..torch_function import disabled_torch_function
+from .state import TensorState, under_transformation
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+def numpy_of(tensor: Tensor, force: bool) -> Array:
+    """``tensor.numpy(force=force)``."""
+    records = tensor._requires_grad or (tensor._viewed is not None and tensor.requires_grad)
+    if records and not force and grad_mode.enabled:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    if tensor._array.__class__ is not np.ndarray:
+        if (where := foreign(tensor._array)) is not None:
+            return _host_memory(tensor, where, force)
+        function = "values_of" if force else "memory_for_numpy"
+        values: Array = under_transformation(function)(tensor).numpy()
+        return values
+    if tensor._array.dtype.kind == "V":
+        raise TypeError("Got unsupported ScalarType BFloat16")
+    capture.refuse("numpy()")
+    # A new ndarray object: setting its shape must not change the tensor.
+    return tensor._array.view()
+
+
+def _host_memory(tensor: Tensor, where: Backend, force: bool) -> Array:
+    """``numpy()`` of a tensor of another device: a copy, if one may be made."""
+    if not force:
+        raise TypeError(
+            f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy "
+            "the tensor to host memory first."
+        )
+    capture.refuse("numpy()")
+    return where.to_host(tensor._array)
+
+
+def converted(array: Array, own: DType, dtype: Any, copy: bool | None) -> Array:
+    """The memory of a tensor of dtype ``own`` as ``__array__`` is asked for it."""
+    if dtype is None or array.dtype == dtype:
+        return array.copy() if copy else array
+    if copy is False:
+        raise ValueError(f"a tensor of {own} cannot be an array of {dtype} without a copy")
+    return array.astype(dtype)
+
+
+def taken(array: Any) -> Array:
+    """The result of a NumPy function of a tensor, as the memory of another one."""
+    made = np.asarray(array)
+    dtype_of(made.dtype)  # raises for what tensors cannot hold
+    return made.copy() if min(made.strides, default=0) < 0 else made
+
+
+def dlpack(tensor: Tensor, **arguments: Any) -> Any:
+    """A capsule with the memory of a tensor."""
+    if tensor._requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if tensor.is_conj() or tensor.is_neg():
+        raise BufferError("Can't export tensors with the conjugate or the negative bit set")
+    capture.refuse("an export by DLPack")
+    return tensor._array.__dlpack__(**arguments)
+
+
+def number_of(tensor: Tensor) -> Any:
+    """The value of a tensor of one element, for a function of Python that wants a number."""
+    if tensor._array.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    capture.refuse("the value of a tensor as a Python number")
+    return tensor._values().item()
+
+
+def real_number_of(tensor: Tensor, kind: str) -> Any:
+    """The value as a real number, for what is of this C type."""
+    value = number_of(tensor)
+    if value.__class__ is not complex:
+        return value
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real
+
+
+def contains(tensor: Tensor, element: Any) -> bool:
+    """``element in tensor``."""
+    if not isinstance(element, (TensorState, bool, int, float, complex, np.generic)):
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+    capture.refuse("a question for the values of a tensor")
+    return bool((tensor == element)._values().any())
+
+
+def text_of(tensor: Tensor) -> str:
+    """``repr(tensor)``."""
+    capture.refuse("the text of a tensor")
+    array, where = tensor._array, foreign(tensor._array)
+    if where is not None:
+        array = where.to_host(array)
+    elif array.__class__ is not np.ndarray:
+        text: str = under_transformation("text_of")(tensor)
+        return text
+    name = None if has_no_history(tensor) else type(tensor._producer).__name__
+    if tensor._viewed is not None and is_stale(tensor):
+        name = "Invalid"
+    return printing.tensor_text(
+        array,
+        tensor.dtype,
+        requires_grad=tensor.requires_grad,
+        grad_fn_name=name,
+        device_text=None if where is None else str(tensor.device),
+        tensor_name=_printed_name(tensor),
+    )
+
+
+def _printed_name(tensor: Tensor) -> str:
+    from .tensor import Tensor
+
+    kind = type(tensor)
+    plain = kind.__torch_function__ is disabled_torch_function or kind is Tensor
+    return "tensor" if plain else kind.__name__

@@ -1,0 +1,81 @@
+"""The slots of a Tensor, and the way to what transformations make of one.
+
+What ``copies.py``, ``export.py`` and ``leaves.py`` do to tensors needs no more of them than this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.hooks import watching
+from ..autograd.node import Node
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def under_transformation(function: str) -> Callable[[Tensor], Any]:
+    """A function of ``transforms``, which is built on this file, for a Tensor under one."""
+    from ..transforms import reading
+
+    return getattr(reading, function)
+
+
+class TensorState:
+    """The slots every tensor has; everything else has a default on the class.
+
+    None has a name that torch has for an attribute: users may assign to those.
+    """
+
+    __slots__ = (
+        "_array", "_requires_grad", "_producer", "_output_nr", "_version_cell", "_accumulated",
+        "_viewed",
+    )  # fmt: skip
+
+    _array: np.ndarray[Any, Any]
+    _requires_grad: bool
+    _producer: Node | None
+    _output_nr: int
+    _version_cell: list[int] | None
+    _accumulated: Tensor | None
+    _viewed: Tensor | None
+
+
+def new_version_cell() -> list[int] | None:
+    """The version cell of new memory: that of all inference tensors in inference mode, else none."""
+    if watching.inference_threads and grad_mode.inference:
+        return watching.INFERENCE_CELL
+    return None
+
+
+class Constant:
+    """An attribute that has one value for all tensors, and takes no other."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Any, owner: Any = None) -> bool:
+        return self.value
+
+    def __set__(self, tensor: Any, value: Any) -> None:
+        raise AttributeError(f"attribute '{self.name}' of 'Tensor' objects is not writable")
+
+    def __delete__(self, tensor: Any) -> None:
+        raise AttributeError(f"attribute '{self.name}' of 'Tensor' objects is not deletable")
+
+
+def strides_of_nothing(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of new memory without elements: as if the sizes of 0 were 1. NumPy has none."""
+    strides = [1]
+    for size in shape[:0:-1]:
+        strides.append(strides[-1] * max(size, 1))
+    return tuple(strides[::-1][: len(shape)]) if shape else ()
