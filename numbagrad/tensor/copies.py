@@ -132,3 +132,7 @@ def unpickled(
     if memory.dtype.kind == "V":
         memory = memory.view(bfloat16.numpy)  # the one object that kernels know it by
     return rebuilt(cls, memory, new_version_cell(), requires_grad, attributes)
+
+
+#: Pickles of all versions know it by this name.
+unpickled.__module__, unpickled.__qualname__ = "numbagrad.tensor", "_unpickled"

@@ -46,7 +46,7 @@ class TensorState:
 
 
 def new_version_cell() -> list[int] | None:
-    """The version cell of new memory: that of all inference tensors in inference mode, else none."""
+    """The version cell of new memory: none, or in inference mode that of inference tensors."""
     if watching.inference_threads and grad_mode.inference:
         return watching.INFERENCE_CELL
     return None
