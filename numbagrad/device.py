@@ -25,6 +25,11 @@ def accept(type: str) -> None:
         DEVICE_TYPES.append(type)
 
 
+def forget(type: str) -> None:
+    """Let ``device()`` know a type no more."""
+    DEVICE_TYPES.remove(type)
+
+
 class device:
     """A device type with an optional index: ``device("cpu")``, ``device("cuda:0")``,
     ``device("cuda", 1)``; a bare number means that CUDA device.

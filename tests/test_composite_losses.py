@@ -83,7 +83,7 @@ def test_a_loss_is_what_its_definition_computes(name, reduction, monkeypatch):
         (torch.float32, True, 2e-5),
     ]
     found = [values(loss, reduction, dtype, turned) for dtype, turned, _ in cases]
-    monkeypatch.setattr(Composite, "call", lambda self, *x, **named: self.definition(*x, **named))
+    monkeypatch.setattr(Composite, "_pair_for", lambda self, form, arguments: None)
     for made, (dtype, turned, tolerance) in zip(found, cases, strict=True):
         for a, b in zip(made, values(loss, reduction, dtype, turned), strict=True):
             if a is None or b is None:

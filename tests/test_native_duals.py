@@ -398,6 +398,7 @@ def test_the_slots_of_an_array_become_its_state_when_python_asks():
             array.view().state  # noqa: B018 - derived past the operators
         return made * 3 + (made @ made) + made.reshape(3, 1)[0]
 
+    jvp(lambda y: y * 2, (x,), (t,))  # from the second time on it is a launcher
     for _ in range(3):
         value, tangent = jvp(function, (x,), (t,))
         expected = 6 * t + 8 * (x @ t) + 2 * t[0]

@@ -36,6 +36,14 @@ MISSING = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _registered():
+    """The backend is there for these tests alone: others run without a second one."""
+    backend.register(BACKEND)
+    yield
+    backend.unregister(BACKEND)
+
+
 def by_name(entry):
     return entry.name
 

@@ -102,9 +102,9 @@ def test_every_layer_and_optimizer_has_a_right_call():
 #: Modules without a right call: those of other modules, and the base of all.
 NOT_MADE = frozenset(
     """
-    AdaptiveLogSoftmaxWithLoss Container DataParallel Module ModuleDict ModuleList NLLLoss2d
-    Optimizer ParameterDict ParameterList RNNBase RNNCellBase Sequential Transformer
-    TransformerDecoder TransformerEncoder
+    NonDynamicallyQuantizableLinear SyncBatchNorm AdaptiveLogSoftmaxWithLoss Container DataParallel
+    Module ModuleDict ModuleList NLLLoss2d Optimizer ParameterDict ParameterList RNNBase RNNCellBase
+    Sequential Transformer TransformerDecoder TransformerEncoder
     """.split()
 )
 
@@ -112,12 +112,13 @@ NOT_MADE = frozenset(
 #: functions or files, and those whose every other name or form has one.
 NOT_CALLED = frozenset(
     """
-    are_deterministic_algorithms_enabled autocast_decrement_nesting autocast_increment_nesting
-    clear_autocast_cache compile explain get_autocast_cpu_dtype get_autocast_dtype
-    get_autocast_gpu_dtype get_default_device get_default_dtype get_deterministic_debug_mode
-    get_float32_matmul_precision get_num_interop_threads get_num_threads get_printoptions
-    get_rng_state graph initial_seed is_anomaly_check_nan_enabled is_anomaly_enabled
-    is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
+    from_dlpack install_as_torch load_ipython_extension to_dlpack uninstall_as_torch
+    unload_ipython_extension are_deterministic_algorithms_enabled autocast_decrement_nesting
+    autocast_increment_nesting clear_autocast_cache compile explain get_autocast_cpu_dtype
+    get_autocast_dtype get_autocast_gpu_dtype get_default_device get_default_dtype
+    get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads
+    get_num_threads get_printoptions get_rng_state graph initial_seed is_anomaly_check_nan_enabled
+    is_anomaly_enabled is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
     is_deterministic_algorithms_warn_only_enabled is_grad_enabled is_inference_mode_enabled
     is_storage is_tensor is_warn_always_enabled kernel load manual_seed printoptions profile save
     seed set_anomaly_enabled set_autocast_cache_enabled set_autocast_cpu_dtype

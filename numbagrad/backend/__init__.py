@@ -23,10 +23,11 @@ from .registry import (
     register,
     shared_by,
     shared_by_operands,
+    unregister,
 )
 
 __all__ = [
     "Backend", "address_of", "array_namespace", "backend_for", "backend_of", "device_of", "files",
     "foreign", "foreign_among", "is_array", "may_share", "on_host", "refuse_foreign", "register",
-    "shared_by", "shared_by_operands",
+    "shared_by", "shared_by_operands", "unregister",
 ]  # fmt: skip

@@ -41,6 +41,12 @@ def register(backend: Backend) -> Backend:
     return backend
 
 
+def unregister(backend: Backend) -> None:
+    """Take a backend out again; whoever still has arrays of it has arrays of nobody."""
+    del _BY_CLASS[backend.array_class], _BY_TYPE[backend.device_type]
+    devices.forget(backend.device_type)
+
+
 def foreign(array: Any) -> Backend | None:
     """The backend of an array; None for ndarrays, and for what is no array."""
     return _BY_CLASS.get(array.__class__) if _BY_CLASS else None

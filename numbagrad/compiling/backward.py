@@ -133,11 +133,11 @@ class Backward:
             # Zeros are not the same: they become NaN where a derivative is infinite.
             parts = [self.alone[k].run([gradients[k]], found, numbers) for k in chosen]  # type: ignore[list-item]
             return [_sum(each) for each in zip(*parts, strict=True)] or [None] * self._inputs
-        filled = [
+        given = [
             filled(view.shape, view.dtype, 0, view.memory.where) if gradient is None else gradient
             for gradient, view in zip(gradients, self.gradients, strict=True)
         ]
-        made = self.together.run(filled, found, numbers)
+        made = self.together.run(given, found, numbers)
         return [
             gradient if any([self.reached[k][place] for k in chosen]) else None
             for place, gradient in enumerate(made)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.hooks.watching import INFERENCE_CELL
-from ..autograd.node import Node
+from ..autograd.node import UNRECORDED, Node
 from ..autograd.saved import FREED
 from ..autograd.writes.inplace import register_view
 from ..executor.plan.operations import Array, Memory, View
@@ -85,11 +85,15 @@ class Made:
     base: Place | Made | None
     origin: str | None = None
     is_registered: bool = False
+    #: Whether it is a view that was made while nothing was recorded, of what requires grad.
+    is_unrecorded: bool = False
 
     @property
     def is_alone(self) -> bool:
         """Whether it is a whole result, and shares nothing with other values of its run."""
         if self.result is None or self.output is not None or self.base is not None:
+            return False
+        if self.is_unrecorded:
             return False
         view, array = self.view, self.view.memory.array
         whole = view.shape == array.shape and view.strides == array.strides and not view.offset
@@ -125,7 +129,7 @@ class Made:
         if self.output is not None:
             tensor = new_tensor(array, True, run.graph, self.output)
         else:
-            node = None
+            node: Node | None = UNRECORDED if self.is_unrecorded else None
             if self.grad_fn is not None:
                 node = FreedNode(())
                 node.called = self.grad_fn

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..autograd.node import Node
+from ..autograd.node import UNRECORDED, Node
 from ..autograd.writes.inplace import MULTIPLE
 from ..executor.plan.operations import Memory
 from ..program.input_numbers import DrawnNumber, is_given
@@ -169,6 +169,7 @@ class EffectsOfCall:
             view, place, owner, tensor._requires_grad, name, output,
             count, 0 if cell is None else cell[0],
             None if base is None else self._known.get(id(base)),
+            is_unrecorded=tensor._producer is UNRECORDED,
         )  # fmt: skip
 
     def _link_views(self) -> None:
@@ -205,7 +206,7 @@ class EffectsOfCall:
     def _graph(self, tensor: Tensor, is_view: bool) -> tuple[str | None, int | None]:
         """The name of a graph that was used up; which of the live results this is."""
         node = tensor._producer
-        if node is None:
+        if node is None or node is UNRECORDED:
             return None, None
         if id(tensor) in self._recorder.used_up or _is_freed(node):
             return node.name(), None

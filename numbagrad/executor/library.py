@@ -214,12 +214,16 @@ def as_python() -> Iterator[None]:
         _target.is_python = before
 
 
+def _key_here(key: str) -> str:
+    """The key of a kernel as this thread runs it: as Python it is another one."""
+    return f"python {key}" if _target.is_python else key
+
+
 def _address(
     key: str, symbol: str, python: Callable[[], Callable[..., Any]], options: tuple[Any, ...]
 ) -> int:
     """Address of ``python()``, compiled with these options of ``compile_to_object`` if need be."""
-    if _target.is_python:
-        key = f"python {key}"
+    key = _key_here(key)
     with lock:
         address = _addresses.get(key)
         if address is not None:
@@ -325,7 +329,9 @@ def hand_written(
         return 0
     address = _address(key, symbol, python, (signature, fastmath, code))
     if recorder is not None:
-        recorder(Kernel(function, _origins[key], signature, module=f"numbagrad.{module}"))
+        recorder(
+            Kernel(function, _origins[_key_here(key)], signature, module=f"numbagrad.{module}")
+        )
     return address
 
 
@@ -362,7 +368,9 @@ def generated(
     python = functools.partial(_function, key, source)
     address = _address(key, symbol, python, (signature, fastmath, code))
     if recorder is not None:
-        recorder(Kernel(name, _origins[key], signature, source, cache().source_path(key)))
+        recorder(
+            Kernel(name, _origins[_key_here(key)], signature, source, cache().source_path(key))
+        )
     return address
 
 
