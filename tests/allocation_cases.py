@@ -16,7 +16,7 @@ import numpy as np
 
 import numbagrad as torch
 from numbagrad import func, random
-from numbagrad.autograd.hooks.tensor_hooks import saved_hooks
+from numbagrad.autograd.hooks import saved_hooks
 from numbagrad.executor import builtin, copying, indexing, matmul
 from numbagrad.executor.word_kernel import WordKernel
 from numbagrad.ops.operators import native_launchers

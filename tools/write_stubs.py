@@ -91,7 +91,7 @@ def tensor_methods() -> str:
     lines += ["class InstalledMethods:"]
     for name, value in sorted(vars(numbagrad.Tensor).items()):
         function = value.fget if isinstance(value, property) else value
-        if not inspect.isfunction(function) or function.__module__ == "numbagrad.tensor":
+        if not inspect.isfunction(function) or function.__module__.startswith("numbagrad.tensor"):
             continue
         if isinstance(value, property):
             lines.append("    @property")
