@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -420,7 +421,7 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
 def _is_zero(divisor: int, kind: np.dtype[Any]) -> bool:
     """Whether an int is zero once it has the dtype of what it divides."""
     bits = 64 if kind.kind == "b" else 8 * kind.itemsize
-    return not divisor & ((1 << bits) - 1)
+    return not operator.index(divisor) & ((1 << bits) - 1)
 
 
 def _has_fractions(operand: Any) -> bool:

@@ -16,7 +16,7 @@ class SyncBatchNorm(_BatchNorm):
 
     Args:
         num_features: channels, the size of dimension 1.
-        eps, momentum, affine, track_running_stats: as for ``BatchNorm1d``.
+        eps, momentum, affine, track_running_stats, bias: as for ``BatchNorm1d``.
         process_group: which processes share statistics; not used.
     """
 
@@ -30,9 +30,11 @@ class SyncBatchNorm(_BatchNorm):
         process_group: Any = None,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
         self.process_group = process_group
 
