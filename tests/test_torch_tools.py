@@ -1,6 +1,7 @@
 """Tools at torch's paths that measure, load and start things, for which torch is no oracle."""
 
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -90,22 +91,33 @@ def test_hub_loads_from_a_folder(tmp_path):
         torch.hub.load(str(tmp_path), "other", source="local")
 
 
-def _write(index, folder):
+PROCESSES = """
+import os, sys
+import numbagrad as torch
+
+def write(index, folder):
     open(os.path.join(folder, str(index)), "w").close()
 
-
-def _fail(index):
+def fail(index):
     raise ValueError("the reason")
+
+start = torch.multiprocessing.start_processes
+start(write, (sys.argv[1],), nprocs=2, start_method="fork")
+for function, count in ((fail, 1), (os._exit, 2)):
+    try:
+        start(function, nprocs=count, start_method="fork")
+    except torch.multiprocessing.ProcessException as error:
+        print(type(error).__name__, "the reason" in str(error), "exit code 1" in str(error))
+"""
 
 
 def test_processes(tmp_path):
-    start = torch.multiprocessing.start_processes
-    start(_write, (str(tmp_path),), nprocs=2, start_method="fork")
+    command = [sys.executable, "-c", PROCESSES, str(tmp_path)]  # pytest's workers must not fork
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert sorted(os.listdir(tmp_path)) == ["0", "1"]
-    with pytest.raises(torch.multiprocessing.ProcessRaisedException, match="the reason"):
-        start(_fail, nprocs=1, start_method="fork")
-    with pytest.raises(torch.multiprocessing.ProcessExitedException, match="exit code 1"):
-        start(os._exit, nprocs=2, start_method="fork")
+    raised, exited = found.stdout.splitlines()
+    assert raised.startswith("ProcessRaisedException True")
+    assert exited == "ProcessExitedException False True"
 
 
 def test_futures():
