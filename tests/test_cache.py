@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 
+import llvmlite
 import pytest
 
 import numbagrad
@@ -20,6 +21,7 @@ from numbagrad.codegen import compiler, loader
 from numbagrad.codegen.compiler import compile_to_object
 from numbagrad.executor import library, stats
 from numbagrad.executor.cache import ObjectCache
+from numbagrad.executor.sources import Sources
 
 KEY = "0123456789abcdef"
 ENTRY = f"{KEY}.o"
@@ -274,51 +276,98 @@ def test_keys_tell_apart_what_is_compiled():
     assert library.source_key("answer", source) == keys[0]
 
 
-def test_keys_tell_apart_where_it_is_compiled(tmp_path, monkeypatch):
-    def environment(rooms=("codegen", "kernels")):
-        return library._environment.__wrapped__(rooms)
+def test_comments_of_a_generated_kernel_are_no_part_of_its_key():
+    source = constant_source(1)
+    told = "# printed for float32\n" + source.replace("\n", "\n    # a comment\n", 1)
+    assert library.source_key("answer", told) == library.source_key("answer", source)
 
+
+def test_keys_tell_apart_where_it_is_compiled(monkeypatch):
+    environment = library._environment.__wrapped__
     found = [environment()]
     assert environment() == found[0]
-    with monkeypatch.context() as patch:
-        patch.setattr(loader, "host_cpu", lambda: ("another", "+features"))
-        found.append(environment())
-    with monkeypatch.context() as patch:
-        patch.setattr(library, "__version__", "0.0.0")
-        found.append(environment())
-    with monkeypatch.context() as patch:
-        patch.setattr(library, "_numba_version", lambda: b"0.0.0")
-        found.append(environment())
-    with monkeypatch.context() as patch:
-        patch.setattr("llvmlite.__version__", "0.0.0")
-        found.append(environment())
-    for room in library._ROOMS:
-        shutil.copytree(library._PACKAGE / room, tmp_path / room)
-    monkeypatch.setattr(library, "_PACKAGE", tmp_path)
-    assert environment() == found[0]
-    launchers = [environment(library._ROOMS)]
-    for file in ("native/threads.py", "kernels/matmul/blocks.py", "codegen/compiler.py"):
-        with open(tmp_path / file, "a") as text:
-            text.write("\n")
-        launchers.append(environment(library._ROOMS))
-        if file.startswith("native"):
-            assert environment() == found[0]  # kernels call no launcher
-        else:
+    for target, name, value in (
+        (loader, "host_cpu", lambda: ("another", "+features")),
+        (library, "__version__", "0.0.0"),
+        (library, "_numba_version", lambda: b"0.0.0"),
+        (llvmlite, "__version__", "0.0.0"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(target, name, value)
             found.append(environment())
-    assert len({*found, *launchers}) == len(found) + len(launchers)
+    assert len(set(found)) == len(found)
 
 
-def test_kernels_that_are_there_to_be_read_decide_no_key_but_their_own(tmp_path, monkeypatch):
-    rooms = ("codegen", "kernels")
-    for room in rooms:
-        shutil.copytree(library._PACKAGE / room, tmp_path / room)
-    monkeypatch.setattr(library, "_PACKAGE", tmp_path)
-    environment = library._environment.__wrapped__
-    usual, own = environment(rooms), environment((*rooms, library._GENERATED))
-    with open(tmp_path / library._GENERATED / "activation.py", "a") as text:
+KERNEL_ROOMS = ("codegen", "kernels", "native", "formula")
+
+
+def changed_keys(tmp_path, file):
+    """Which of some sources have another digest once ``file`` of a copy of them was edited."""
+    folder = tmp_path / file.replace("/", "_")
+    for room in KERNEL_ROOMS:
+        shutil.copytree(library._PACKAGE / room, folder / room)
+    texts = {
+        "pointwise": "from numbagrad.codegen.intrinsics import *\n",
+        "reduction": (
+            "from numbagrad.kernels.combine import add as combine\n"
+            "from numbagrad.kernels.reduction import *\n"
+        ),
+        "rows": "def kernel():\n    from numbagrad.kernels import combine\n",
+    }
+    modules = ("kernels.matmul.product", "kernels.pooling", "native.threads")
+
+    def digests():
+        sources = Sources(folder)
+        found = {name: sources.of_text(text) for name, text in texts.items()}
+        found.update((module, sources.of_module(module)) for module in modules)
+        return {"compiler": sources.compiler, **found}
+
+    before = digests()
+    assert digests() == before
+    with open(folder / file, "a") as text:
         text.write("\n")
-    assert environment(rooms) == usual
-    assert environment((*rooms, library._GENERATED)) != own
+    after = digests()
+    return {name for name in before if after[name] != before[name]}
+
+
+@pytest.mark.parametrize(
+    ("file", "changed"),
+    [
+        ("codegen/compiler.py", {"compiler"}),
+        ("kernels/matmul/blocks.py", {"kernels.matmul.product"}),
+        ("kernels/matmul/product.py", {"kernels.matmul.product"}),
+        ("kernels/pooling.py", {"kernels.pooling"}),
+        ("kernels/combine.py", {"reduction", "rows"}),
+        ("kernels/reduction.py", {"reduction"}),
+        ("kernels/generated/activation.py", set()),
+        ("native/record.py", {"native.threads"}),
+    ],
+)
+def test_a_key_covers_the_files_that_the_kernel_imports_and_no_others(tmp_path, file, changed):
+    assert changed_keys(tmp_path, file) == changed
+
+
+def test_the_files_of_a_key_are_those_that_python_imports():
+    """What a fresh process has loaded of the rooms of kernels once it imported one, and no more."""
+    code = (
+        "import importlib, sys\n"
+        "import numbagrad\n"
+        "before = set(sys.modules)\n"
+        "importlib.import_module('numbagrad.' + sys.argv[1])\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    sources = Sources(library._PACKAGE)
+    for module in ("kernels.matmul.product", "kernels.pooling", "native.tensor_operator"):
+        ran = subprocess.run(
+            [sys.executable, "-c", code, module], capture_output=True, text=True, check=True
+        )
+        loaded = {
+            name.removeprefix("numbagrad.")
+            for name in ran.stdout.split()
+            if name.startswith(("numbagrad.kernels", "numbagrad.native", "numbagrad.formula"))
+        }
+        assert f"{module}" in loaded
+        assert loaded <= sources.modules(module) | {"kernels", "native"}
 
 
 def test_kernels_import_nothing_of_the_launchers():

@@ -31,6 +31,7 @@ from ..interrupts import uninterrupted
 from . import capture
 from .cache import ObjectCache, default_directory
 from .mode import JIT_DISABLED
+from .sources import Sources, without_comments
 
 #: Signature of a kernel: address of packed arguments, and a range of work.
 UNIFORM = "void(int64, int64, int64)"
@@ -153,26 +154,19 @@ def cache() -> ObjectCache:
     return ObjectCache(default_directory())
 
 
-#: The rooms whose text decides machine code; kernels call nothing of the last.
-_ROOMS = ("codegen", "kernels", "native")
-
-#: Kernels that are there to be read: they decide nothing but their own machine code.
-_GENERATED = "kernels/generated"
+_sources = Sources(_PACKAGE)
 
 
 @functools.cache
-def _environment(rooms: tuple[str, ...]) -> str:
-    """What decides the machine code beside the source: CPU, versions, and the files of rooms."""
+def _environment() -> str:
+    """What decides machine code beside a kernel's own source: CPU, versions, the compiler."""
     with uninterrupted():
         import llvmlite
 
     digest = hashlib.sha256()
     digest.update("\n".join((*loader.host_cpu(), llvmlite.__version__, __version__)).encode())
     digest.update(_numba_version())
-    for room in rooms:
-        for path in sorted((_PACKAGE / room).rglob("*.py")):
-            if room == _GENERATED or path.parent.name != "generated":
-                digest.update(path.read_bytes())
+    digest.update(_sources.compiler.encode())
     return digest.hexdigest()
 
 
@@ -188,8 +182,8 @@ def _numba_version() -> bytes:
     return metadata.version("numba").encode()
 
 
-def _key(rooms: tuple[str, ...], *parts: str) -> str:
-    digest = hashlib.sha256(_environment(rooms).encode())
+def _key(*parts: str) -> str:
+    digest = hashlib.sha256(_environment().encode())
     for part in parts:
         digest.update(b"\0" + part.encode())
     return digest.hexdigest()[:40]
@@ -321,10 +315,8 @@ def hand_written(
             return getattr(found, function)
         return _declared(found.__name__, function, (signature, fastmath, code))
 
-    rooms = _ROOMS if is_launcher else _ROOMS[:2]
-    if module.startswith("kernels.generated."):
-        rooms = (*rooms, _GENERATED)
-    key = _key(rooms, "hand written", module, function, signature, code, *fastmath)
+    text = _sources.of_module(module)
+    key = _key("hand written", module, function, signature, code, text, *fastmath)
     if not compiling and key not in _addresses and cache().read(key) is None:
         return 0
     address = _address(key, symbol, python, (signature, fastmath, code))
@@ -377,8 +369,9 @@ def generated(
 def source_key(
     name: str, source: str, signature: str = UNIFORM, fastmath: tuple[str, ...] = ("contract",)
 ) -> str:
-    """The key under which a generated kernel is kept."""
-    return _key(_ROOMS[:2], "generated", name, source, signature, *fastmath)
+    """The key under which a generated kernel is kept. Comments are no part of it."""
+    code = without_comments(source)
+    return _key("generated", name, code, _sources.of_text(code), signature, *fastmath)
 
 
 def _function(key: str, source: str) -> Callable[..., None]:
