@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from numbagrad.codegen.compiler import compile_to_object
-from numbagrad.codegen.loader import host_vector_bits, load
+from numbagrad.codegen.loader import load, target
 from numbagrad.formula import print_numba, trace
 from numbagrad.formula.expression import make
 from numbagrad.kernels.vector_math import CPU_BOUNDED, CPU_INSTRUCTED, CPU_LOWERING
@@ -43,7 +43,7 @@ LOWERINGS = (
     + [
         (function, dtype, INSTRUCTED)
         for function, dtype in sorted(CPU_LOWERING)
-        if host_vector_bits() == 512
+        if target().vector_bits == 512
         and _lines(function, dtype, INSTRUCTED) != _lines(function, dtype, ANY)
     ]
 )

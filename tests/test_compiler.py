@@ -173,14 +173,14 @@ def test_only_cpus_of_512_bits_are_told_to_use_the_widest_vectors(monkeypatch, b
 
     class Target:
         @staticmethod
-        def from_default_triple():
+        def from_triple(triple):
             return Target()
 
         def create_target_machine(self, **options):
             given.append(options["features"])
 
-    monkeypatch.setattr(loader, "host_vector_bits", lambda: bits)
-    monkeypatch.setattr(loader, "host_cpu", lambda: ("some", "+feature"))
+    cpu = loader.Target("some", "+feature", "", bits, bits == 512, True)
+    monkeypatch.setattr(loader, "target", lambda: cpu)
     monkeypatch.setattr(llvm, "Target", Target)
     loader.target_machine(wide)
     widest = wide and bits == 512

@@ -352,7 +352,7 @@ def test_totals_over_short_rows_with_a_bias(rows, columns, dtype):
     compiled_operations(gradients, given, rtol=2e-5)
     (loop,) = [each for each in operations if type(each).__name__ == "RowLoop"]
     (launch, *_) = lowering.lower(loop)
-    short = columns * dtype.itemsize % (loader.host_vector_bits() // 8) != 0
+    short = columns * dtype.itemsize % (loader.target().vector_bits // 8) != 0
     assert (launch.words[kernel_rows.COLUMNS] > columns) == short
 
 

@@ -51,13 +51,14 @@ class Shown(NamedTuple):
 @contextlib.contextmanager
 def _usual_vectors() -> Iterator[None]:
     """Print as for CPUs without AVX-512, where exp has an instruction of its own."""
-    host_vector_bits: Any = loader.host_vector_bits
-    loader.host_vector_bits = lambda: min(host_vector_bits(), 256)  # type: ignore[assignment]
+    target: Any = loader.target
+    narrow = target()._replace(vector_bits=min(target().vector_bits, 256))
+    loader.target = lambda: narrow  # type: ignore[assignment]
     pointwise._fastest.cache_clear()
     try:
         yield
     finally:
-        loader.host_vector_bits = host_vector_bits
+        loader.target = target
         pointwise._fastest.cache_clear()
 
 

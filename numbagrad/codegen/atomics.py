@@ -15,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
+from . import loader
 from .addresses import load_element, store_element
 from .primitive import primitive
 
@@ -119,7 +120,7 @@ def compare_exchange(typing_context, address, expected, desired):
 @primitive(lambda: None)
 def pause(typing_context):
     """Tell the CPU that this is a spinning loop (nothing on CPUs without such a hint)."""
-    architecture = llvm.get_process_triple().split("-", 1)[0]
+    architecture = (loader.target().triple or llvm.get_process_triple()).split("-", 1)[0]
 
     def codegen(context, builder, signature, arguments):
         void = ir.VoidType()

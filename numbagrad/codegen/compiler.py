@@ -20,7 +20,7 @@ from numba.core import compiler, sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import target_override
 
-from . import instructions
+from . import instructions, loader
 from .loader import target_machine
 from .pipeline import KernelPipeline
 from .target import NAME, KernelDispatcher, flags_of, target
@@ -78,11 +78,25 @@ def _add_entry(library: Any, result: Any, symbol: str) -> None:
 
 def _link(library: Any, symbol: str) -> llvm.ModuleRef:
     """One module with everything the entry calls, all of it internal but the entry."""
-    module = library.linked()
+    module = _for_target(library.linked())
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != symbol:
             value.linkage = "internal"
     return module
+
+
+def _for_target(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """The module as one for :func:`loader.target`, where that is of another architecture."""
+    if not loader.target().triple:
+        return module
+    lines = [
+        line
+        for line in str(module).splitlines()
+        if not line.startswith(("target triple", "target datalayout"))
+    ]
+    made = llvm.parse_assembly("\n".join(lines))
+    made.triple, made.data_layout = loader.target().triple, str(target_machine().target_data)
+    return made
 
 
 def _check_externals(module: llvm.ModuleRef, name: str) -> None:

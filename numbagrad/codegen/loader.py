@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..interrupts import uninterrupted
 
@@ -36,24 +36,82 @@ def _binding() -> Any:
     return llvmlite.binding
 
 
+class Target(NamedTuple):
+    """The CPU that kernels are compiled for.
+
+    Attributes:
+        name: LLVM's name of it; with `features` (LLVM's spelling) part of every cache key.
+        triple: LLVM's target triple; "" is this process's.
+        vector_bits: width of the widest vector registers that kernels use.
+        has_many_registers: whether it has 32 vector registers; otherwise 16.
+        is_fused: whether it multiplies and adds with one rounding.
+    """
+
+    name: str
+    features: str
+    triple: str
+    vector_bits: int
+    has_many_registers: bool
+    is_fused: bool
+
+
+#: CPUs that kernels are compiled for ahead, the newest first: microarchitecture levels of the
+#: x86-64 psABI, and Armv8 with its vector unit.
+LEVELS = {
+    level.name: level
+    for level in (
+        Target("x86-64-v4", "", "", 512, True, True),
+        Target("x86-64-v3", "", "", 256, False, True),
+        Target("generic", "+neon", "aarch64-unknown-linux-gnu", 128, True, True),
+    )
+}
+
+#: What a CPU must have to run kernels of an x86 level, beside what all with these have.
+_NEEDED = {
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "bmi2", "f16c", "fma"),
+    "x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
+}
+
+
 @functools.lru_cache(maxsize=1)
-def host_vector_bits() -> int:
-    """Width of the widest vector registers of this CPU that kernels use.
+def host() -> Target:
+    """This CPU."""
+    llvm = _binding()
+    features = llvm.get_host_cpu_features()
+    arm = "neon" in features
+    bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+    return Target(
+        llvm.get_host_cpu_name(),
+        features.flatten(),
+        "",
+        bits,
+        bits == 512 or arm,
+        bool(arm or features.get("fma") or bits == 512),
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def host_level() -> str | None:
+    """The name of the newest of :data:`LEVELS` whose kernels this CPU runs, or None."""
+    features = _binding().get_host_cpu_features()
+    for level, needed in _NEEDED.items():
+        if all([features.get(name) for name in needed]):
+            return level
+    return "generic" if features.get("neon") else None
+
+
+@functools.lru_cache(maxsize=1)
+def target() -> Target:
+    """What this process compiles for: this CPU, or the level that NUMBAGRAD_TARGET names.
 
     Programs ask for it whenever they are made: LLVM, and the locks it takes, only once.
     """
-    llvm = _binding()
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512f"):
-        return 512
-    return 256 if features.get("avx2") else 128
-
-
-@functools.lru_cache(maxsize=1)
-def host_cpu() -> tuple[str, str]:
-    """Name and features of this CPU as LLVM spells them; part of every cache key."""
-    llvm = _binding()
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    name = os.environ.get("NUMBAGRAD_TARGET")
+    if not name:
+        return host()
+    if name not in LEVELS:
+        raise ValueError(f"NUMBAGRAD_TARGET is {name!r}, and has to be one of {', '.join(LEVELS)}")
+    return LEVELS[name]
 
 
 @functools.lru_cache(maxsize=1)
@@ -63,27 +121,48 @@ def _initialise() -> None:
     llvm.initialize_native_asmprinter()
 
 
+@functools.lru_cache(maxsize=1)
+def _runs_here() -> bool:
+    names = list(LEVELS)
+    here, level = target(), host_level()
+    return here is host() or (
+        level is not None
+        and names.index(here.name) >= names.index(level)
+        and (level == "generic" or here.name != "generic")
+    )
+
+
 def target_machine(wide: bool = False) -> llvm.TargetMachine:
-    """A new target machine for this CPU (LLVM's are owned by whoever uses them).
+    """A new target machine for :func:`target` (LLVM's are owned by whoever uses them).
 
     A ``wide`` one makes vectors as wide as there are, where LLVM would rather have half of that.
     """
     llvm = _binding()
     _initialise()
-    name, features = host_cpu()
-    if wide and host_vector_bits() == 512:
-        features += ",-prefer-256-bit"
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=name, features=features, opt=3, jit=True, codemodel="jitdefault"
+    chosen = target()
+    features = chosen.features
+    if wide and chosen.vector_bits == 512:
+        features = f"{features},-prefer-256-bit".lstrip(",")
+    if chosen.triple:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    triple = chosen.triple or llvm.get_default_triple()
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=chosen.name, features=features, opt=3, jit=True, codemodel="jitdefault"
     )
 
 
 def load(data: bytes, symbol: str) -> int:
     """Load an object file and return the address of ``symbol``.
 
-    Raises ``RuntimeError`` if LLVM cannot read the object or it does not define the symbol.
+    Raises ``RuntimeError`` if LLVM cannot read the object, if it does not define the symbol, or if
+    NUMBAGRAD_TARGET names a CPU whose kernels this one does not run.
     """
     llvm = _binding()
+    if not _runs_here():
+        raise RuntimeError(
+            f"kernels for {target().name} do not run on this CPU; unset NUMBAGRAD_TARGET"
+        )
     with _lock:
         machine = target_machine()
         file = llvm.ObjectFileRef.from_data(data)

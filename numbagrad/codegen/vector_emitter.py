@@ -11,11 +11,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 
-from .loader import host_vector_bits
+from . import loader
 from .primitive import primitive
 
 WORD = ir.IntType(64)
@@ -77,16 +76,15 @@ class TileShape(NamedTuple):
 
 def tile_shape(dtype: types.Float, vector_bits: int | None = None) -> TileShape:
     """The micro-kernels for ``dtype`` on this CPU, or for narrower vectors where asked."""
-    bits = vector_bits or host_vector_bits()
-    features = llvm.get_host_cpu_features()
-    arm = "neon" in features
-    many_registers = bits == 512 or arm  # 32 vector registers, else 16
+    cpu = loader.target()
+    bits = vector_bits or cpu.vector_bits
+    many_registers = bits == 512 or (cpu.has_many_registers and cpu.vector_bits < 512)
     return TileShape(
         element=ir.FloatType() if dtype == types.float32 else ir.DoubleType(),
         lanes=bits // dtype.bitwidth,
         heights=(12, 8, 4, 1) if many_registers else (6, 4, 2, 1),
         dot_heights=(6, 4, 1) if many_registers else (2, 1),
-        fused=bool(arm or features.get("fma") or features.get("avx512f")),
+        fused=cpu.is_fused,
     )
 
 

@@ -28,7 +28,7 @@ from .. import dtype
 from .._version import __version__
 from ..codegen import addresses, loader
 from ..interrupts import uninterrupted
-from . import capture
+from . import capture, shipped
 from .cache import ObjectCache, default_directory
 from .mode import JIT_DISABLED
 from .sources import Sources, without_comments
@@ -158,13 +158,14 @@ _sources = Sources(_PACKAGE)
 
 
 @functools.cache
-def _environment() -> str:
+def _environment(target: loader.Target) -> str:
     """What decides machine code beside a kernel's own source: CPU, versions, the compiler."""
     with uninterrupted():
         import llvmlite
 
     digest = hashlib.sha256()
-    digest.update("\n".join((*loader.host_cpu(), llvmlite.__version__, __version__)).encode())
+    cpu = target.triple, target.name, target.features
+    digest.update("\n".join((*cpu, llvmlite.__version__, __version__)).encode())
     digest.update(_numba_version())
     digest.update(_sources.compiler.encode())
     return digest.hexdigest()
@@ -182,11 +183,18 @@ def _numba_version() -> bytes:
     return metadata.version("numba").encode()
 
 
-def _key(*parts: str) -> str:
-    digest = hashlib.sha256(_environment().encode())
+def _key(content: str, target: loader.Target | None = None) -> str:
+    """The key of a kernel's machine code for a CPU."""
+    environment = _environment(target or loader.target())
+    return hashlib.sha256(f"{environment}\0{content}".encode()).hexdigest()[:40]
+
+
+def _content(*parts: str) -> str:
+    """What a kernel is, on whatever CPU."""
+    digest = hashlib.sha256()
     for part in parts:
         digest.update(b"\0" + part.encode())
-    return digest.hexdigest()[:40]
+    return digest.hexdigest()
 
 
 class _Target(threading.local):
@@ -214,10 +222,11 @@ def _key_here(key: str) -> str:
 
 
 def _address(
-    key: str, symbol: str, python: Callable[[], Callable[..., Any]], options: tuple[Any, ...]
+    content: str, symbol: str, python: Callable[[], Callable[..., Any]], options: tuple[Any, ...]
 ) -> int:
     """Address of ``python()``, compiled with these options of ``compile_to_object`` if need be."""
-    key = _key_here(key)
+    machine_key = _key(content)
+    key = _key_here(machine_key)
     with lock:
         address = _addresses.get(key)
         if address is not None:
@@ -229,7 +238,7 @@ def _address(
             addresses.register(address, python)
             return address
         start = time.perf_counter()
-        address = _load(key, symbol)
+        address = _load(content, symbol)
         if address is not None:
             _addresses[key] = address
             _origins[key] = "loaded"
@@ -241,7 +250,7 @@ def _address(
 
                 signature, fastmath, code = options
                 data = compile_to_object(python(), signature, symbol, fastmath, code)
-                cache().write(key, data)
+                cache().write(machine_key, data)
                 _addresses[key] = address = loader.load(data, symbol)
                 _origins[key] = "compiled"
                 _statistics.compiled += 1
@@ -257,17 +266,27 @@ def _address(
         return address
 
 
-def _load(key: str, symbol: str) -> int | None:
+def _stored(content: str) -> bytes | None:
+    """The object file of a kernel: of the user's cache, or one that came with the package."""
+    data = cache().read(_key(content))
+    if data is None and shipped.ENABLED and loader.target() is loader.host():
+        level = loader.host_level()
+        if level is not None and len(kernels := shipped.of_level(level)):
+            data = kernels.read(_key(content, loader.LEVELS[level]))
+    return data
+
+
+def _load(content: str, symbol: str) -> int | None:
     """Address of a kernel that is on disk, or None: it is compiled again if LLVM refuses it."""
-    data = cache().read(key)
+    data = _stored(content)
     if data is None:
         return None
     try:
         return loader.load(data, symbol)
     except RuntimeError as error:
         warnings.warn(
-            f"numbagrad compiles {symbol} again: its entry {key}.o in {cache().directory} cannot "
-            f"be used ({error})",
+            f"numbagrad compiles {symbol} again: its entry {_key(content)}.o in "
+            f"{cache().directory} cannot be used ({error})",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -316,10 +335,11 @@ def hand_written(
         return _declared(found.__name__, function, (signature, fastmath, code))
 
     text = _sources.of_module(module)
-    key = _key("hand written", module, function, signature, code, text, *fastmath)
-    if not compiling and key not in _addresses and cache().read(key) is None:
+    content = _content("hand written", module, function, signature, code, text, *fastmath)
+    key = _key(content)
+    if not compiling and key not in _addresses and _stored(content) is None:
         return 0
-    address = _address(key, symbol, python, (signature, fastmath, code))
+    address = _address(content, symbol, python, (signature, fastmath, code))
     if recorder is not None:
         recorder(
             Kernel(function, _origins[_key_here(key)], signature, module=f"numbagrad.{module}")
@@ -356,9 +376,10 @@ def generated(
     """
     symbol = _symbol(name)
 
-    key = source_key(name, source, signature, fastmath)
+    content = _generated_content(name, source, signature, fastmath)
+    key = _key(content)
     python = functools.partial(_function, key, source)
-    address = _address(key, symbol, python, (signature, fastmath, code))
+    address = _address(content, symbol, python, (signature, fastmath, code))
     if recorder is not None:
         recorder(
             Kernel(name, _origins[_key_here(key)], signature, source, cache().source_path(key))
@@ -370,8 +391,12 @@ def source_key(
     name: str, source: str, signature: str = UNIFORM, fastmath: tuple[str, ...] = ("contract",)
 ) -> str:
     """The key under which a generated kernel is kept. Comments are no part of it."""
+    return _key(_generated_content(name, source, signature, fastmath))
+
+
+def _generated_content(name: str, source: str, signature: str, fastmath: tuple[str, ...]) -> str:
     code = without_comments(source)
-    return _key("generated", name, code, _sources.of_text(code), signature, *fastmath)
+    return _content("generated", name, code, _sources.of_text(code), signature, *fastmath)
 
 
 def _function(key: str, source: str) -> Callable[..., None]:

@@ -328,7 +328,7 @@ class PointwiseProgram:
 def _fastest() -> Lowering:
     """The fastest rules for this CPU, some of which hold only within bounds."""
     bounded = {key: rule for key, (_, rule) in CPU_BOUNDED.items()}
-    instructed = CPU_INSTRUCTED if loader.host_vector_bits() == 512 else {}
+    instructed = CPU_INSTRUCTED if loader.target().vector_bits == 512 else {}
     return {**CPU_LOWERING, **bounded, **instructed}
 
 

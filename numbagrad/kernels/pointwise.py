@@ -167,7 +167,7 @@ def is_short(columns: int, compute_dtype: str) -> bool:
 
 def _lanes(compute_dtype: str) -> int:
     """Elements of the widest vectors of this CPU."""
-    return loader.host_vector_bits() // 8 // ITEM_SIZES[compute_dtype]
+    return loader.target().vector_bits // 8 // ITEM_SIZES[compute_dtype]
 
 
 def _imports(bodies: list[Body]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from numba import types
 
+from ..codegen import loader
 from ..codegen.atomics import atomic_load, call_5
 from ..codegen.intrinsics import (
     address_of_stack,
@@ -21,7 +22,6 @@ from ..codegen.intrinsics import (
     store,
     subroutine,
 )
-from ..codegen.loader import host_vector_bits
 from ..kernels.matmul.layout import (
     A_COLUMN,
     A_ROW,
@@ -71,7 +71,7 @@ SECOND = WORDS  # the addresses of the factors of a second product
 SIZES = SECOND + 2  # of the result, behind the packed arguments
 FIRST_COUNTER = SIZES + 4 + APART
 FRAME_WORDS = FIRST_COUNTER + MOST_COUNTERS + APART
-VECTOR_BYTES = host_vector_bits() // 8
+VECTOR_BYTES = loader.target().vector_bits // 8
 
 free = external("free", types.void, types.int64)
 set_memory = external("memset", types.int64, types.int64, types.int32, types.int64)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.loader import host_vector_bits
+from ...codegen import loader
 from ...dtype import from_numpy as dtype_of
 from ...formula import Formula, constant
 from ...formula.expression import postorder
@@ -210,7 +210,7 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
         words[start : start + 4] = *matrix, *(0, 0, *strides[:-2])[-2:]
     a_row, a_column, b_row, b_column = words[[w.A_ROW, w.A_COLUMN, w.B_ROW, w.B_COLUMN]].tolist()
     method, words[w.PACKS] = w.method_of(
-        rows, columns, depth, a_row, a_column, b_row, b_column, item, host_vector_bits() // 8,
+        rows, columns, depth, a_row, a_column, b_row, b_column, item, loader.target().vector_bits // 8,
         plain=not operation.accumulates and len(operation.terms) == 1,
     )  # fmt: skip
     words[[w.ACCUMULATES, w.TERMS]] = operation.accumulates, len(operation.further)
