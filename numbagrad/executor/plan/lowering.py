@@ -209,8 +209,9 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
         matrix = strides[-2:][::-1] if turned else strides[-2:]
         words[start : start + 4] = *matrix, *(0, 0, *strides[:-2])[-2:]
     a_row, a_column, b_row, b_column = words[[w.A_ROW, w.A_COLUMN, w.B_ROW, w.B_COLUMN]].tolist()
+    vector_bytes = loader.target().vector_bits // 8
     method, words[w.PACKS] = w.method_of(
-        rows, columns, depth, a_row, a_column, b_row, b_column, item, loader.target().vector_bits // 8,
+        rows, columns, depth, a_row, a_column, b_row, b_column, item, vector_bytes,
         plain=not operation.accumulates and len(operation.terms) == 1,
     )  # fmt: skip
     words[[w.ACCUMULATES, w.TERMS]] = operation.accumulates, len(operation.further)
