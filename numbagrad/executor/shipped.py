@@ -1,10 +1,10 @@
 """Kernels that come with the package, compiled ahead for microarchitecture levels.
 
-A file a level in ``numbagrad/shipped/``, written by ``tools/ship_kernels.py`` when a wheel is made; a
-checkout has none. ``executor/library.py`` asks here for what the cache of the user does not have, and
-the keys are those of the cache, so a kernel whose source, compiler or versions differ in anything is
-not found. A file is a line of magic, the length of the index, the index (JSON: key, place, length) and
-the objects, compressed one by one.
+A file a level in ``numbagrad/shipped/``, written by ``tools/ship_kernels.py`` when a wheel is made;
+a checkout has none. ``executor/library.py`` asks here for what the cache of the user does not have,
+and the keys are those of the cache, so a kernel whose source, compiler or versions differ in
+anything is not found. A file is a line of magic, the length of the index, the index (JSON: key,
+place, length) and the objects, compressed one by one.
 """
 
 from __future__ import annotations
@@ -28,19 +28,8 @@ class Shipped:
 
     def __init__(self, path: pathlib.Path):
         self.path = path
-        self._places: dict[str, tuple[int, int]] = {}
-        self._start = 0
-        try:
-            with open(path, "rb") as file:
-                if file.read(len(_MAGIC)) != _MAGIC:
-                    raise RuntimeError(
-                        f"{path} is not a file of kernels; install the package again"
-                    )
-                (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
-                self._places = json.loads(file.read(length))
-                self._start = file.tell()
-        except FileNotFoundError:
-            pass  # a checkout, or a CPU that no kernels were compiled ahead for
+        # A checkout has no such file, nor has a CPU that no kernels were compiled ahead for.
+        self._start, self._places = _index(path) if path.exists() else (0, {})
 
     def __len__(self) -> int:
         return len(self._places)
@@ -53,6 +42,16 @@ class Shipped:
         with open(self.path, "rb") as file:
             file.seek(self._start + place[0])
             return zlib.decompress(file.read(place[1]))
+
+
+def _index(path: pathlib.Path) -> tuple[int, dict[str, tuple[int, int]]]:
+    """Where the objects of a file begin, and where each lies from there."""
+    with open(path, "rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise RuntimeError(f"{path} holds no kernels; install the package again")
+        (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
+        places = json.loads(file.read(length))
+        return file.tell(), places
 
 
 @functools.cache
