@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train digits soft-dtw test parity libraries fuzz bench lint clean
+.PHONY: train digits soft-dtw test parity operators libraries fuzz bench lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -26,6 +26,11 @@ test: $(VENV)/installed-test
 
 parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity $(PROCESSES)
+
+# PyTorch's operator database beside torch: make operators ONLY="linalg.svd special.zeta" SHARD=1/4
+SHARD ?= 1/1
+operators: $(VENV)/installed-operators
+	$(RUN) tests/parity/operator_database.py --shard $(SHARD) $(if $(ONLY),--only $(ONLY))
 
 # Libraries of torch on this package: without their dependencies, as each asks for torch itself.
 libraries: $(VENV)/installed-libraries
