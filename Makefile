@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train digits soft-dtw test parity operators libraries fuzz bench lint clean
+.PHONY: train digits soft-dtw test parity operators libraries package fuzz bench lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -22,7 +22,7 @@ soft-dtw: $(VENV)/installed-examples
 PROCESSES := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test: $(VENV)/installed-test
-	$(RUN) -m pytest tests --ignore=tests/parity --ignore=tests/libraries $(PROCESSES)
+	$(RUN) -m pytest tests --ignore=tests/parity --ignore=tests/libraries --ignore=tests/packaging $(PROCESSES)
 
 parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity $(PROCESSES)
@@ -42,6 +42,12 @@ EXAMPLES ?= 2000
 SEED ?= 0
 fuzz: $(VENV)/installed-fuzz
 	$(RUN) tests/fuzz.py --examples $(EXAMPLES) --seed $(SEED)
+
+# The wheel and the sdist in dist/, each installed in an environment of its own and tried.
+package: $(VENV)/installed-package
+	rm -rf dist
+	$(RUN) -m build --outdir dist .
+	$(RUN) -m pytest tests/packaging
 
 bench: $(VENV)/installed-bench
 	$(RUN) -m bench
