@@ -11,7 +11,6 @@ data. A crash names its seed on the last line of standard error.
 
 import collections
 import datetime
-import hashlib
 import io
 import math
 import pickle
@@ -22,13 +21,17 @@ import signal
 import sys
 import types
 
+import former_checkpoints
 import numpy as np
+from former_checkpoints import HEADS, in_first_format, packed
 
 import numbagrad as ng
 from numbagrad import nn, optim
-from numbagrad.serialization import allowed, older, values
+from numbagrad.serialization import allowed, older, storages, torch_names, values
+from numbagrad.serialization.archive import Archive, ArchiveWriter
 
-HEADS = (b"numbagrad checkpoint 2\n", b"numbagrad checkpoint 1\n")
+#: Stands for torch's format, where the others have what their files begin with.
+ARCHIVE = b"PK"
 FORBIDDEN = [
     ("os", "system"), ("posix", "system"), ("builtins", "eval"), ("builtins", "exec"),
     ("builtins", "getattr"), ("builtins", "__import__"), ("builtins", "type"),
@@ -49,7 +52,8 @@ DATA = frozenset((
     slice, range, object, collections.OrderedDict, collections.Counter, collections.defaultdict,
     collections.deque, datetime.date, datetime.time, datetime.datetime, datetime.timedelta,
     datetime.timezone, ng.Tensor, nn.Parameter, nn.Buffer, ng.dtype, ng.device, ng.Size, np.ndarray,
-    values.Memory,
+    values.Memory, storages.StorageType, storages.StoredMemory,
+    ng.layout, ng.memory_format,
 ))  # fmt: skip
 
 
@@ -76,14 +80,29 @@ def samples():
     ]
 
 
-def packed(content, head=HEADS[0]):
-    """A file with pickle's part ``content``, with the checksum that belongs to it."""
-    return head + content + hashlib.sha256(content).digest()
+def archived(content, memory=()):
+    """A file of torch's format with pickle's part ``content`` and the bytes of storages."""
+    file = io.BytesIO()
+    archive = ArchiveWriter(file.write)
+    archive.entry("data.pkl", content)
+    archive.entry("byteorder", b"little")
+    for number, each in enumerate(memory):
+        archive.entry(f"data/{number}", each)
+    archive.entry("version", b"3\n")
+    archive.close()
+    return file.getvalue()
 
 
-def in_first_format(value, protocol=pickle.DEFAULT_PROTOCOL):
-    """A file as the first version wrote it: tensors with NumPy's own functions."""
-    return packed(pickle.dumps(value, protocol), HEADS[1])
+def whole(head, body, memory=()):
+    """A file of one of the formats."""
+    return archived(body, memory) if head == ARCHIVE else packed(body, head)
+
+
+def _in_archive(content):
+    """Pickle's part of a file of torch's format, and the bytes of its storages."""
+    archive = Archive(content, "sample")
+    count = sum(name.startswith("data/") for name in archive.names())
+    return archive.read("data.pkl"), [archive.read(f"data/{k}") for k in range(count)]
 
 
 def _parts(content):
@@ -101,20 +120,25 @@ class Grammar:
         for value in samples():
             for protocol in (2, 4, 5):
                 file = io.BytesIO()
-                ng.save(value, file, pickle_protocol=protocol)
+                former_checkpoints.save(value, file, protocol)
                 body = file.getvalue()[len(HEADS[0]) : -32]
-                self.bases.append((HEADS[0], body, _parts(body)))
+                self.bases.append((HEADS[0], body, _parts(body), ()))
+                file = io.BytesIO()
+                ng.save(value, file, pickle_protocol=protocol)
+                body, memory = _in_archive(file.getvalue())
+                self.bases += [(ARCHIVE, body, _parts(body), memory)] * 2
             for protocol in (4, 5):
                 body = in_first_format(value, protocol)[len(HEADS[1]) : -32]
-                self.bases.append((HEADS[1], body, _parts(body)))
-        self.parts = [part for _, _, parts in self.bases for part in parts]
-        self.names = sorted(allowed.NAMES) + sorted(older.NAMES) + FORBIDDEN
+                self.bases.append((HEADS[1], body, _parts(body), ()))
+        self.parts = [part for _, _, parts, _ in self.bases for part in parts]
+        names = [sorted(each.NAMES) for each in (allowed, older, torch_names)]
+        self.names = sum(names, []) + FORBIDDEN
         self.opcodes = [each.code.encode("latin1") for each in pickletools.opcodes]
 
     def file(self, seed):
         """The file of a seed."""
         draw = random.Random(seed)
-        head, body, parts = draw.choice(self.bases)
+        head, body, parts, memory = draw.choice(self.bases)
         how = draw.random()
         if how < 0.5:
             changed = list(parts)
@@ -123,9 +147,9 @@ class Grammar:
             body = b"".join(changed)
         elif how < 0.7:
             calls = b"".join(self._call(draw) for _ in range(draw.choice((1, 1, 1, 2, 4))))
-            head, body = HEADS[0], b"\x80\x02(" + calls + b"l."
+            head, body = draw.choice((HEADS[0], ARCHIVE)), b"\x80\x02(" + calls + b"l."
         elif how < 0.85:
-            head, body = draw.choice(HEADS), self._program(draw)
+            head, body = draw.choice((*HEADS, ARCHIVE)), self._program(draw)
         elif how < 0.92:
             body = body[: draw.randrange(len(body))]
         else:
@@ -133,7 +157,21 @@ class Grammar:
             for _ in range(draw.choice((1, 2, 5))):
                 damaged[draw.randrange(len(damaged))] = draw.randrange(256)
             body = bytes(damaged)
-        return packed(body, head)
+        if head == ARCHIVE and draw.random() < 0.2:
+            return self._damaged(whole(head, body, memory), draw)
+        return whole(head, body, memory)
+
+    def _damaged(self, content, draw):
+        """An archive with other bytes, mostly in its directory, or cut off."""
+        if draw.random() < 0.2:
+            return content[: draw.randrange(4, len(content))]
+        damaged = bytearray(content)
+        first = draw.choice((4, content.rfind(b"PK\x01\x02"), content.rfind(b"PK\x05\x06")))
+        for _ in range(draw.choice((1, 2, 5))):
+            damaged[draw.randrange(first, len(damaged))] = draw.choice(
+                (0, 1, 255, draw.getrandbits(8))
+            )
+        return bytes(damaged)
 
     def _change(self, parts, draw):
         place = draw.randrange(len(parts))
@@ -157,7 +195,7 @@ class Grammar:
             if kinds:
                 parts[draw.choice(kinds)] = self._value(draw)
         else:
-            _, _, others = draw.choice(self.bases)
+            _, _, others, _ = draw.choice(self.bases)
             start = draw.randrange(len(others))
             parts[place:place] = others[start : start + draw.randrange(1, 20)]
 
@@ -196,6 +234,8 @@ class Grammar:
         )
         text = draw.choice(("<f4", "|b1", "<U2", "|S3", "<M8[ns]", ">c16", "|V4", "|u1", "<i8") * 3)
         text = draw.choice((text, text, text, text, "|O8", "<f4,<f4"))
+        if draw.random() < 0.4:
+            return self._call_of_torch(draw, integers, rank, written)
         view = [written(integers(1)[0]), written(integers(rank)), written(integers(rank))]
         kind = draw.randrange(4)
         if kind == 0:
@@ -214,6 +254,29 @@ class Grammar:
         whole = self._named("values", function) + b"(" + b"".join(arguments) + b"tR"
         # Several at once, which share what they can.
         return whole + draw.choice((b"", b"2", b"q\x01h\x01\x86", b"]h\x01a"))
+
+    def _call_of_torch(self, draw, integers, rank, written):
+        """A call of a function of torch's format, with a storage that may or may not be there."""
+        kind = draw.choice(storages.STORAGE_TYPES)
+        key, location = draw.choice("0012x"), draw.choice(("cpu", "cpu", "cpu", "cuda:0", ""))
+        where = written("storage")
+        name = f"ctorch{'.storage' if kind is storages.UNTYPED else ''}\n{kind.name}\n".encode()
+        count = draw.choice((*integers(2), 6, 12, 48))
+        storage = b"(" + where + name + written(key) + written(location) + written(count) + b"tQ"
+        hooks = b"ccollections\nOrderedDict\n)R"
+        view = [
+            storage,
+            *(written(each) for each in (integers(1)[0], integers(rank), integers(rank))),
+        ]
+        function = draw.choice(("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3"))
+        if function != "_rebuild_tensor":
+            view += [written(draw.random() < 0.2), hooks]
+        if function.endswith("3"):
+            view.append(f"ctorch\n{draw.choice(('float32', 'bool', 'int8', 'float'))}\n".encode())
+        made = f"ctorch._utils\n{function}\n(".encode() + b"".join(view) + b"tR"
+        if draw.random() < 0.2:
+            made = b"ctorch._utils\n_rebuild_parameter\n(" + made + b"\x88" + hooks + b"tR"
+        return made
 
     def _named(self, module, name):
         return f"cnumbagrad.serialization.{module}\n{name}\n".encode()
@@ -252,6 +315,9 @@ class Grammar:
         return draw.choice(self.opcodes) + draw.randbytes(draw.choice((0, 0, 1, 4, 8)))
 
 
+KNOWN = (*allowed.NAMES.values(), *older.NAMES.values(), *torch_names.NAMES.values())
+
+
 def check_is_data(value):
     """Raise for what no checkpoint holds; read what it holds."""
     seen, left = set(), [value]
@@ -262,7 +328,7 @@ def check_is_data(value):
         seen.add(id(value))
         kind = type(value)
         named = isinstance(value, type) or kind is types.FunctionType
-        if named and value in (*allowed.NAMES.values(), *older.NAMES.values()):
+        if named and value in KNOWN:
             continue
         if kind not in DATA and not isinstance(value, (np.generic, np.dtype)):
             # (The stand-ins of an array and a dtype without a state do nothing either.)
@@ -303,8 +369,11 @@ def main(first, count):
     faulthandler.enable()
     grammar = Grammar()
     # Imports what loading needs.
-    for head, body, _ in [*grammar.bases, (HEADS[0], b"Vtext\n.", []), (HEADS[0], b"L2L\n.", [])]:
-        ng.load(io.BytesIO(packed(body, head)))
+    others = [
+        (head, body, [], ()) for head in (HEADS[0], ARCHIVE) for body in (b"Vtext\n.", b"L2L\n.")
+    ]
+    for head, body, _, memory in [*grammar.bases, *others]:
+        ng.load(io.BytesIO(whole(head, body, memory)))
     sys.addaudithook(_hear)
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (held + 2**28, held + 2**28))
@@ -316,7 +385,7 @@ def main(first, count):
         try:
             _listening = True
             found = ng.load(file)
-        except pickle.UnpicklingError:
+        except (pickle.UnpicklingError, RuntimeError):
             _listening = False
             found = None
             counts["refused"] += 1

@@ -1,38 +1,51 @@
-"""``save`` and ``load``: tensors, state dicts and what holds them, as files of pickle's protocol.
+"""``torch.serialization``: ``save`` and ``load``, files of torch's format.
 
-``values.py`` says how tensors are written and rebuilt, ``unpickler.py`` reads files that may hold
-nothing but data, ``allowed.py`` lists what that is, ``replacement.py`` brings files to disk. A
-checksum at the end tells a file that was damaged later.
+``archive.py`` has the container, ``pickler.py`` and ``reading.py`` write and read what it holds,
+``unpickler.py`` reads files that may hold nothing but data, ``torch_names.py`` lists what that is,
+``locations.py`` says to which device it goes, ``replacement.py`` brings files to disk. Files that
+this package wrote before it wrote torch's format are read by ``former.py``; ``safetensors.py`` is
+another format altogether.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 import pickle
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from ..lazy import lazy_names
+
 __all__ = ["load", "save"]
 
-#: How a file begins; the number is that of the format.
-_MAGIC = b"numbagrad checkpoint 2\n"
-#: The format in which arrays were written as NumPy pickles them.
-_FIRST_MAGIC = b"numbagrad checkpoint 1\n"
-_DIGEST_SIZE = 32
+_LOCATIONS = ("default_restore_location", "location_tag", "register_package")
+_SAFE = ("add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals")
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        **dict.fromkeys(_LOCATIONS, ".locations"),
+        **dict.fromkeys(_SAFE, ".safe"),
+        "StorageType": ".storages",
+        "safetensors": ".safetensors",
+    },
+)
 
 
 def save(
     obj: Any,
     f: str | os.PathLike[str] | IO[bytes],
     pickle_module: Any = pickle,
-    pickle_protocol: int = pickle.DEFAULT_PROTOCOL,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
 ) -> None:
-    """Write an object to a file that :func:`load` reads.
+    """Write an object to a file that :func:`load`, and torch, read.
 
     Tensors of ``obj`` and of containers in it that share memory do so again when loaded. Gradients
-    of parameters are not saved.
+    are not saved, nor is memory that no tensor shows.
 
     Args:
         obj: tensors, state dicts, numbers, text, and containers of them; or any object that pickle
@@ -41,40 +54,39 @@ def save(
             moment leaves the old file or the new one, whole; links are followed, and what is no
             regular file (a pipe) is written to. Or a file object, which is written to.
         pickle_module: another module with pickle's ``Pickler``.
-        pickle_protocol: the version of pickle's format.
+        pickle_protocol: the version of pickle's format; torch reads 2 without a warning.
+        _use_new_zipfile_serialization: has to be True; the format of before 2020 is only read.
+        _disable_byteorder_record: leave out the entry that says in which order bytes are.
     """
-    content = _packed(obj, pickle_module, pickle_protocol)
+    from .archive import ArchiveWriter
+    from .pickler import pickled
+
+    if not _use_new_zipfile_serialization:
+        raise NotImplementedError(
+            "save: the format of before 2020 is read, but not written; leave out "
+            "_use_new_zipfile_serialization=False, as torch 1.6 and later read what is written then"
+        )
+    # Pickled before a file is opened: an object that cannot be written leaves no trace.
+    content, blocks = pickled(obj, pickle_module, pickle_protocol)
+
+    def write(out: Callable[[Any], Any]) -> None:
+        archive = ArchiveWriter(out)
+        archive.entry("data.pkl", content)
+        archive.entry(".format_version", b"1")
+        archive.entry(".storage_alignment", b"64")
+        if not _disable_byteorder_record:
+            archive.entry("byteorder", sys.byteorder.encode())
+        for number, block in enumerate(blocks.written):
+            archive.entry(f"data/{number}", block.content())
+        archive.entry("version", b"3\n")
+        archive.close()
+
     if hasattr(f, "write"):
-        f.write(content)
+        write(f.write)
         return
-    # Packed before a file is opened: an object that cannot be written leaves no trace.
     from .replacement import write_file
 
-    write_file(Path(f), content)
-
-
-def _packed(obj: Any, pickle_module: Any, protocol: int) -> bytes:
-    buffer = io.BytesIO()
-    buffer.write(_MAGIC)
-    _pickler(obj, buffer, pickle_module, protocol).dump(obj)
-    buffer.write(hashlib.sha256(buffer.getbuffer()[len(_MAGIC) :]).digest())
-    return buffer.getvalue()
-
-
-def _pickler(obj: Any, buffer: IO[bytes], pickle_module: Any, protocol: int) -> Any:
-    """A pickler of that module that writes tensors and arrays as ``values.py`` says."""
-    from .values import Writer
-
-    writer = Writer(obj)
-
-    class Pickler(pickle_module.Pickler):
-        def reducer_override(self, value: Any) -> Any:
-            found = writer.reduced(value)
-            if found is NotImplemented and hasattr(pickle_module.Pickler, "reducer_override"):
-                return super().reducer_override(value)
-            return found
-
-    return Pickler(buffer, protocol=protocol)
+    write_file(Path(f), write)
 
 
 def load(
@@ -86,56 +98,80 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Read an object that :func:`save` wrote.
+    """Read an object that :func:`save`, or torch, wrote.
 
     Args:
         f: a path or a file object.
-        map_location: where tensors go; they are on the CPU always.
-        pickle_module: another module with pickle's ``load``; only with ``weights_only=False``.
+        map_location: where tensors go: a device or its name, a dict of names of devices, a function
+            of a storage and the name of its device that returns a storage or None; where they were,
+            without it.
+        pickle_module: another module with pickle's ``Unpickler``; only with ``weights_only=False``.
         weights_only: whether the file may hold nothing but data: tensors, arrays, numbers, dates,
-            text and containers of them (the default). Set it to False only for files you trust:
-            loading one can run any code.
-        mmap: not supported.
-        **pickle_load_args: further arguments of ``pickle_module.load``; for data they are of no
-            consequence.
+            text and containers of them (the default), and what ``add_safe_globals`` declared. Set
+            it to False only for files you trust: loading one can run any code.
+        mmap: whether tensors are the memory of the file itself, which is read as they are used;
+            what is written to them stays in this process. The file must not be cut off meanwhile.
+        **pickle_load_args: further arguments of ``pickle_module.Unpickler``; for data they are of
+            no consequence.
 
     Raises:
-        RuntimeError: if the file is damaged, or no checkpoint.
+        RuntimeError: if the file is damaged, or no checkpoint; for a device that is not there.
         pickle.UnpicklingError: if the file holds or asks for anything else than data.
+        ValueError: for ``mmap`` of what is no path.
     """
-    if mmap:
-        raise NotImplementedError("load: mmap is not supported; files are read whole")
     only_data = pickle_module is None if weights_only is None else weights_only
     if only_data and pickle_module is not None:
         raise RuntimeError(
             "Can not safely load weights when explicit pickle_module is specified; leave it out or "
             "set weights_only=False"
         )
-    content = f.read() if hasattr(f, "read") else Path(f).read_bytes()
-    start, stop = _packed_range(content, getattr(f, "name", f))
-    if not only_data:
-        file = io.BytesIO(content[start:stop])
-        return (pickle_module or pickle).load(file, **pickle_load_args)
-    from . import allowed, older
-    from .unpickler import ClosedUnpickler
+    from . import former, legacy, reading
 
-    names: Any = older if content.startswith(_FIRST_MAGIC) else allowed
-    return ClosedUnpickler(
-        content, names.NAMES, names.CONSTRUCTORS, names.BUILDERS, start=start, stop=stop
-    ).load()
-
-
-def _packed_range(content: bytes, name: Any) -> tuple[int, int]:
-    """Where in a file pickle's part lies, or an error that says what is wrong with the file."""
+    module = None if only_data else pickle_module or pickle
+    is_file = hasattr(f, "read")
+    file: Any = f
+    if mmap and is_file:
+        raise ValueError("f must be a string filename in order to use mmap argument")
+    name = getattr(f, "name", f) if is_file else f
+    start = file.tell() if is_file and _seeks(file) else None
+    content = file.read() if is_file else _content(f, bool(mmap))
     if not content:
         raise EOFError("Ran out of input")
-    if not content.startswith((_MAGIC, _FIRST_MAGIC)):
+    if content[:4] == reading.ZIP:
+        return reading.load_archive(content, name, map_location, module, pickle_load_args)
+    if mmap:
         raise RuntimeError(
-            f"load: {name} is no numbagrad checkpoint; files of torch are read with torch, whose "
-            "tensors from_numpy() takes"
+            "mmap can only be used with files saved with "
+            f"`torch.save({name}, _use_new_zipfile_serialization=True)`, which are zip archives"
         )
-    start, stop = len(_MAGIC), len(content) - _DIGEST_SIZE
-    packed = memoryview(content)[start : max(start, stop)]
-    if hashlib.sha256(packed).digest() != content[stop:]:
-        raise RuntimeError(f"load: {name} is damaged: its checksum does not match its content")
-    return start, stop
+    if content[: len(legacy.MAGIC)] == legacy.MAGIC:
+        found, end = reading.load_legacy(content, map_location, module, pickle_load_args)
+        if start is not None:  # another object may follow
+            file.seek(start + end)
+        return found
+    return former.load(content, name, module, pickle_load_args)
+
+
+def _content(path: Any, is_mapped: bool) -> Any:
+    from .reading import mapped
+
+    path = Path(path)
+    return mapped(path) if is_mapped and path.stat().st_size else path.read_bytes()
+
+
+def _seeks(file: Any) -> bool:
+    return hasattr(file, "seekable") and file.seekable()
+
+
+def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> list[str]:
+    """The names in a file that :func:`load` refuses, as ``module.name``; nothing in it is run.
+
+    Raises:
+        ValueError: for what is no zip archive.
+    """
+    from .reading import ZIP, names_in
+
+    content = f.read() if hasattr(f, "read") else Path(f).read_bytes()
+    if content[:4] != ZIP:
+        raise ValueError("Expected input to be a checkpoint returned by torch.save")
+    return names_in(content, getattr(f, "name", f))

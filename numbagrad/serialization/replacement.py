@@ -14,7 +14,9 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 try:
     import fcntl
@@ -25,24 +27,29 @@ except ImportError:  # Windows, which refuses to remove a file that a process ha
 _ENDING = ".{}.saving"
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Let ``path`` hold ``content``: all of it, or what was there before.
+def write_file(path: Path, write: Callable[[Callable[[Any], Any]], None]) -> None:
+    """Let ``path`` hold what ``write`` writes: all of it, or what was there before.
 
     Links are followed. What is no regular file, as a pipe or a device, is written to as it is.
+
+    Args:
+        path: of the file.
+        write: called with a function that takes the parts of the content, in their order.
     """
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
         mode = None
     if mode is not None and not stat.S_ISREG(mode):
-        path.write_bytes(content)  # raises for a folder
+        with open(path, "wb") as file:  # raises for a folder
+            write(file.write)
         return
     path = Path(os.path.realpath(path))
     _remove_left_behind(path)
     descriptor, temporary = _open_temporary(path)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            write(file.write)
             file.flush()
             os.fsync(descriptor)
             os.chmod(temporary, _mode_of_new_files() if mode is None else stat.S_IMODE(mode))

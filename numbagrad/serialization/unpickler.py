@@ -38,6 +38,8 @@ class ClosedUnpickler:
         persistent_load: what stands for the persistent ids of a file, which has none without it.
         start: where in ``data`` the object begins.
         stop: where the bytes end that may belong to it, without which all may.
+        trusted: more names; what stands for them may be called, made and given a state as pickle
+            does it, by the file.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class ClosedUnpickler:
         persistent_load: Callable[[Any], Any] | None = None,
         start: int = 0,
         stop: int | None = None,
+        trusted: Mapping[tuple[str, str], Any] | None = None,
     ) -> None:
         self._data = data
         self._place = start
@@ -57,6 +60,11 @@ class ClosedUnpickler:
         self._constructors = constructors
         self._builders = builders
         self._persistent_load = persistent_load
+        self._trusted = trusted or {}
+        #: The error of ``persistent_load``, which is none of the pickle.
+        self._outside: Exception | None = None
+        #: The values of these, which need not have a hash.
+        self._trusted_ids = {id(thing) for thing in self._trusted.values()}
         self._stack: list[Any] = []
         self._outer: list[list[Any]] = []  # the stacks below each mark
         self._memo: dict[int, Any] = {}
@@ -109,11 +117,18 @@ class ClosedUnpickler:
         except MemoryError:
             raise
         except Exception as error:  # whatever values a file gave to operations they do not fit
+            if error is self._outside:
+                raise
             raise pickle.UnpicklingError(
                 f"Weights only load failed: the opcode {bytes((opcode,))!r} before byte "
                 f"{self._place} of the file cannot be followed: {type(error).__name__}: {error}"
             ) from error
         return found
+
+    @property
+    def place(self) -> int:
+        """Where the next byte is; after ``load``, the end of the object."""
+        return self._place
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -214,13 +229,30 @@ class ClosedUnpickler:
     def _name(self, module: Any, name: Any) -> None:
         found = self._names.get((module, name), self)
         if found is self:
+            found = self._trusted.get((module, name), self)
+        if found is self:
             raise pickle.UnpicklingError(
-                f"the file names {module}.{name}, which is not data. If you trust the file, load "
+                f"the file names {module}.{name}, which is not data. If you trust that class or "
+                f"function, declare it: `torch.serialization.add_safe_globals([{name}])` or "
+                f"`with torch.serialization.safe_globals([{name}]):`. If you trust the file, load "
                 "it with weights_only=False, which can run any code in it."
             )
         self._push(found)
 
+    def _make(self, function: Any, arguments: Any) -> None:
+        """What a class makes of arguments, as ``object.__new__`` does."""
+        if isinstance(function, type) and self._trusts(function) and type(arguments) is tuple:
+            self._push(function.__new__(function, *arguments))
+        else:
+            self._call(function, arguments)
+
+    def _trusts(self, thing: Any) -> bool:
+        return id(thing) in self._trusted_ids
+
     def _call(self, function: Any, arguments: Any) -> None:
+        if self._trusts(function) and type(arguments) is tuple:
+            self._push(function(*arguments))
+            return
         constructor = self._constructors.get(self._key(function))
         if constructor is None:
             what = getattr(function, "__qualname__", None)  # the text of a value may be endless
@@ -243,6 +275,9 @@ class ClosedUnpickler:
         state = self._stack.pop()
         target = self._stack[-1]
         builder = self._builders.get(type(target))
+        if builder is None and self._trusts(type(target)):
+            _set_state(target, state)
+            return
         if builder is None:
             raise pickle.UnpicklingError(
                 f"the file sets the state of a {type(target).__name__}, which is not data"
@@ -255,7 +290,24 @@ class ClosedUnpickler:
     def _persistent(self, identity: Any) -> None:
         if self._persistent_load is None:
             raise pickle.UnpicklingError("the file refers to objects outside of it")
-        self._push(self._persistent_load(identity))
+        try:
+            self._push(self._persistent_load(identity))
+        except Exception as error:
+            self._outside = error
+            raise
+
+
+def _set_state(target: Any, state: Any) -> None:
+    """Set the state of an object of a class that the user trusts, as pickle does."""
+    if hasattr(target, "__setstate__"):
+        target.__setstate__(state)
+        return
+    slots = None
+    if isinstance(state, tuple) and len(state) == 2:
+        state, slots = state
+    vars(target).update(state or {})
+    for name, value in (slots or {}).items():
+        setattr(target, name, value)
 
 
 def _proto(reader: ClosedUnpickler) -> None:
@@ -340,6 +392,11 @@ def _reduce(reader: ClosedUnpickler) -> None:
     reader._call(function, arguments)
 
 
+def _new(reader: ClosedUnpickler) -> None:
+    arguments, function = reader._stack.pop(), reader._stack.pop()
+    reader._make(function, arguments)
+
+
 def _memoize(reader: ClosedUnpickler) -> None:
     reader._remember(len(reader._memo))
 
@@ -347,8 +404,8 @@ def _memoize(reader: ClosedUnpickler) -> None:
 _STOP = pickle.STOP[0]
 _MEMOIZE, _BININT1, _BINGET = pickle.MEMOIZE[0], pickle.BININT1[0], pickle.BINGET[0]
 
-#: What each opcode does. Left out are those of Python 2's strings and classes, of extension codes
-#: and of buffers outside of the file.
+#: What each opcode does. Left out are those of Python 2's classes and quoted strings, of extension
+#: codes and of buffers outside of the file. Other strings of Python 2 are taken for UTF-8.
 _HANDLERS: dict[int, _Handler] = {
     code[0]: handler
     for code, handler in {
@@ -374,6 +431,8 @@ _HANDLERS: dict[int, _Handler] = {
         pickle.SHORT_BINUNICODE: lambda r: r._stack.append(_text(r._counted(_BYTE))),
         pickle.BINUNICODE: lambda r: r._push(_text(r._counted(_UNSIGNED))),
         pickle.BINUNICODE8: lambda r: r._push(_text(r._counted(_LONG))),
+        pickle.SHORT_BINSTRING: lambda r: r._push(_text(r._counted(_BYTE))),
+        pickle.BINSTRING: lambda r: r._push(_text(r._counted(_UNSIGNED))),
         pickle.SHORT_BINBYTES: lambda r: r._push(r._counted(_BYTE)),
         pickle.BINBYTES: lambda r: r._push(r._counted(_UNSIGNED)),
         pickle.BINBYTES8: lambda r: r._push(r._counted(_LONG)),
@@ -404,7 +463,7 @@ _HANDLERS: dict[int, _Handler] = {
         pickle.GLOBAL: lambda r: r._name(_text(r._line()), _text(r._line())),
         pickle.STACK_GLOBAL: _name_of_stack,
         pickle.REDUCE: _reduce,
-        pickle.NEWOBJ: _reduce,
+        pickle.NEWOBJ: _new,
         pickle.BUILD: ClosedUnpickler._build,
         pickle.PERSID: lambda r: r._persistent(_text(r._line())),
         pickle.BINPERSID: lambda r: r._persistent(r._stack.pop()),

@@ -1,0 +1,242 @@
+"""The pickler of ``save``: tensors as calls of torch's functions, memory as storages outside of it.
+
+What this package has in the place of a class or a function of torch is written under torch's name
+(``torch_names.py``), so that torch reads it. Python's own pickler in C writes names that can be
+imported only, hence the one in Python.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from ..backend import is_array
+from ..dtype import dtype as DType
+from ..dtype import from_numpy
+from ..layout import layout, memory_format
+from ..nn.parameter import Buffer, Parameter
+from ..optim.parameter_group import ParameterGroup
+from ..tensor import Tensor
+from ..tensor.state import strides_of_nothing
+from ..untyped_storage import UntypedStorage
+from . import rebuilding
+from .blocks import Block, Blocks
+from .storages import StorageType, storage_type_of
+from .torch_names import name_of
+
+#: What needs no second look, as pickle writes it by itself.
+_PLAIN = frozenset((int, float, str, bool, type(None), tuple, list, dict, OrderedDict, bytes))
+
+
+class _Writing:
+    """How one object is written: what stands for tensors, names and storages."""
+
+    def __init__(self, saved: Any) -> None:
+        self.blocks = Blocks(saved)
+
+    def persistent_id(self, value: Any) -> Any:
+        """What stands for a block, and for a storage that is saved itself."""
+        if type(value) is Block:
+            return self._identity(value, storage_type_of(value.dtype))
+        if isinstance(value, UntypedStorage):
+            return self._identity(self.blocks.storage(value), storage_type_of(None))
+        return None
+
+    def _identity(self, block: Block, kind: StorageType) -> tuple[Any, ...]:
+        key, size = str(self.blocks.number(block)), block.nbytes()
+        return "storage", kind, key, block.location, size // kind.itemsize
+
+    def reduced(self, value: Any) -> Any:
+        """What stands for an object, or NotImplemented if pickle knows that itself."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return NotImplemented
+        if isinstance(value, Tensor):
+            return self._tensor(value) if _is_reduced_here(kind) else NotImplemented
+        if kind is DType or kind is memory_format:
+            return repr(value).removeprefix("torch.")
+        if kind is StorageType:
+            return value.name
+        if kind is np.ndarray:
+            # As its bytes: Python's pickler cannot write two buffers without elements.
+            return value.__reduce__()
+        if kind is layout:
+            return rebuilding.layout_of_name, (repr(value),)
+        return NotImplemented
+
+    def _tensor(self, tensor: Tensor) -> Any:
+        function, arguments = self._elements(tensor)
+        state = _attributes_of(tensor)
+        kind = type(tensor)
+        if kind is Parameter:
+            given: tuple[Any, ...] = (
+                _Call(function, arguments),
+                tensor._requires_grad,
+                OrderedDict(),
+            )
+            if state:
+                return rebuilding.rebuild_parameter_with_state, (*given, state)
+            return rebuilding.rebuild_parameter, given
+        if kind is Tensor and not state:
+            return function, arguments
+        if kind is Buffer:
+            state["_is_buffer"] = True
+        return rebuilding.rebuild_from_type_v2, (function, kind, arguments, state)
+
+    def _elements(self, tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
+        """The function and the arguments that rebuild the values of a tensor."""
+        array: Any = tensor._array
+        if array.__class__ is not np.ndarray:
+            if not is_array(array) or isinstance(array, np.ndarray):
+                # As others see it that stands under a transformation, or is still to be conjugated.
+                array = tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[1][1]
+        block, written = self.blocks.place(array)
+        dtype = from_numpy(array.dtype)
+        size = dtype.itemsize
+        requires_grad = tensor._requires_grad and type(tensor) is not Parameter
+        arguments: tuple[Any, ...] = (
+            block, block.offset(written) // size, tuple(written.shape), _strides(written, tensor),
+            requires_grad, OrderedDict(),
+        )  # fmt: skip
+        if block.dtype is dtype:
+            return rebuilding.rebuild_tensor_v2, arguments
+        return rebuilding.rebuild_tensor_v3, (*arguments, dtype)
+
+
+class _Call:
+    """An object that is written as the result of a call."""
+
+    __slots__ = ("function", "arguments")
+
+    def __init__(self, function: Any, arguments: tuple[Any, ...]) -> None:
+        self.function, self.arguments = function, arguments
+
+    def __reduce__(self) -> Any:
+        return self.function, self.arguments
+
+
+def _strides(written: Any, tensor: Tensor) -> tuple[int, ...]:
+    """Strides in elements; none is negative."""
+    if not written.size:
+        strides: tuple[int, ...] = tuple(tensor.stride())
+        return strides_of_nothing(written.shape) if min(strides, default=0) < 0 else strides
+    return tuple([step // written.itemsize for step in written.strides])
+
+
+def _is_reduced_here(kind: type[Tensor]) -> bool:
+    """Whether a class of tensors leaves it to this package how it is pickled.
+
+    Asked anew each time: while a class overrides functions, methods of Tensor are other objects.
+    """
+    ours = (Tensor.__reduce_ex__, Parameter.__reduce_ex__)
+    return kind.__reduce_ex__ in ours and kind.__reduce__ is Tensor.__reduce__
+
+
+def _attributes_of(tensor: Tensor) -> dict[str, Any]:
+    """What users set on a tensor.
+
+    Raises:
+        pickle.PicklingError: for an attribute that a tensor of another process could not have.
+    """
+    if not vars(tensor):
+        return {}
+    attributes: dict[str, Any] = tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[1][-1]
+    kept = {}
+    for name, value in attributes.items():
+        if not hasattr(Tensor, name) and not name.startswith("__"):
+            kept[name] = value
+        elif not name.startswith("_"):
+            raise pickle.PicklingError(
+                f"save: a tensor has an attribute {name!r}, which hides Tensor.{name}; delete it, "
+                "or give it another name"
+            )
+    return kept
+
+
+#: What Python's library calls its pickler in Python.
+_PurePickler: Any = pickle._Pickler
+
+
+class _Pickler(_PurePickler):
+    """Writes names of torch, and persistent ids in every protocol."""
+
+    def __init__(self, file: Any, protocol: int, writing: _Writing) -> None:
+        super().__init__(file, protocol)
+        self._protocol = protocol
+        self._writing = writing
+
+    def persistent_id(self, value: Any) -> Any:
+        return self._writing.persistent_id(value)
+
+    def reducer_override(self, value: Any) -> Any:
+        return self._writing.reduced(value)
+
+    def save_pers(self, pid: Any) -> None:
+        self.save(pid, save_persistent_id=False)
+        self.write(pickle.BINPERSID)
+
+    def save_group(self, group: Any) -> None:
+        """The options of an optimizer as the dictionary that they are."""
+        self.save_dict(dict(group))
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        found = name_of(obj)
+        if found is None:
+            super().save_global(obj, name)
+            return
+        if self._protocol >= 4:
+            self.save(found[0])
+            self.save(found[1])
+            self.write(pickle.STACK_GLOBAL)
+        else:
+            self.write(pickle.GLOBAL + "{}\n{}\n".format(*found).encode())
+        self.memoize(obj)
+
+    def save_type(self, obj: Any) -> None:
+        if obj in (type(None), type(NotImplemented), type(...)):
+            super().save_type(obj)
+        else:
+            self.save_global(obj)
+
+    dispatch = dict(_PurePickler.dispatch)
+    dispatch[type] = save_type
+    dispatch[type(name_of)] = save_global
+    dispatch[ParameterGroup] = save_group
+
+
+def pickled(saved: Any, pickle_module: Any, protocol: int) -> tuple[bytes, Blocks]:
+    """An object as pickle's bytes, and the blocks of memory that lie outside of these.
+
+    Args:
+        saved: the object.
+        pickle_module: ``pickle``, or a module with such a ``Pickler``, which writes the names of
+            this package as they are.
+        protocol: the version of pickle's format.
+    """
+    writing = _Writing(saved)
+    buffer = io.BytesIO()
+    if pickle_module is pickle:
+        _Pickler(buffer, protocol, writing).dump(saved)
+        return buffer.getvalue(), writing.blocks
+
+    class Pickler(pickle_module.Pickler):
+        def persistent_id(self, value: Any) -> Any:
+            return writing.persistent_id(value)
+
+        def reducer_override(self, value: Any) -> Any:
+            found = NotImplemented if type(value) is StorageType else writing.reduced(value)
+            if found is NotImplemented or isinstance(found, str):
+                if hasattr(pickle_module.Pickler, "reducer_override"):
+                    return super().reducer_override(value)
+                return NotImplemented
+            return found
+
+    Pickler(buffer, protocol=protocol).dump(saved)
+    return buffer.getvalue(), writing.blocks
+
+
+__all__ = ["pickled"]

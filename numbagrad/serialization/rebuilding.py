@@ -1,0 +1,161 @@
+"""The functions that checkpoints call to rebuild tensors, with torch's arguments.
+
+A file may call them with anything, so each checks what it is given. ``pickler.py`` writes the
+calls; ``torch_names.py`` says under which names of torch they are found.
+"""
+
+from __future__ import annotations
+
+import _codecs
+from collections import OrderedDict
+from typing import Any
+
+from ..dtype import dtype as DType
+from ..layout import strided
+from ..nn.parameter import Buffer, Parameter
+from ..tensor import Tensor, leaf_of_class
+from ..tensor.copies import rebuilt
+from ..tensor.state import new_version_cell
+from .storages import StoredMemory
+from .values import check
+
+
+def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
+    """A tensor as files of before 2018 have it."""
+    return _view(storage, _dtype_of(storage), offset, size, stride, False, None)
+
+
+def rebuild_tensor_v2(
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """A tensor on a storage of its dtype; offset and strides in elements."""
+    _check_hooks(backward_hooks)
+    return _view(storage, _dtype_of(storage), offset, size, stride, requires_grad, metadata)
+
+
+def rebuild_tensor_v3(
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """A tensor on a storage whose bytes are read as ``dtype``."""
+    _check_hooks(backward_hooks)
+    check(type(storage) is StoredMemory and type(dtype) is DType, "a tensor has storage and dtype")
+    return _view(storage, dtype, offset, size, stride, requires_grad, metadata)
+
+
+def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Parameter:
+    """A parameter with the memory of a tensor."""
+    _check_hooks(backward_hooks)
+    check(isinstance(data, Tensor), "a parameter is made of a tensor")
+    check(type(requires_grad) is bool, "requires_grad is no bool")
+    found: Parameter = leaf_of_class(Parameter, data, requires_grad)
+    return found
+
+
+def rebuild_parameter_with_state(
+    data: Any, requires_grad: Any, backward_hooks: Any, state: Any
+) -> Parameter:
+    """The same with attributes."""
+    made = rebuild_parameter(data, requires_grad, backward_hooks)
+    return _with_attributes(made, state)
+
+
+def rebuild_from_type_v2(function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
+    """A tensor of a class and with attributes, of what another of these functions makes."""
+    check(function in TENSORS, "a tensor is made by another function")
+    check(isinstance(kind, type) and issubclass(kind, Tensor), "a tensor has a class of tensors")
+    check(type(arguments) is tuple, "a function takes a tuple of arguments")
+    made: Tensor = function(*arguments)
+    if type(made) is not kind:
+        made = leaf_of_class(kind, made, made.requires_grad)
+    return _with_attributes(made, state)
+
+
+def layout_of_name(name: Any) -> Any:
+    """The layout that is called so; there is one."""
+    check(type(name) is str and name == "torch.strided", "tensors are strided here")
+    return strided
+
+
+TENSORS = (rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter,
+           rebuild_parameter_with_state)  # fmt: skip
+
+
+def encoded(text: Any, encoding: Any) -> bytes:
+    """Bytes as protocol 2 of pickle has them: the characters of a text."""
+    check(type(text) is str and encoding == "latin1", "bytes are written as latin1")
+    return _codecs.encode(text, "latin1")
+
+
+def _dtype_of(storage: Any) -> DType:
+    check(
+        type(storage) is StoredMemory and storage.dtype is not None,
+        "a tensor is made of a storage of its dtype",
+    )
+    found: DType = storage.dtype
+    return found
+
+
+def _check_hooks(hooks: Any) -> None:
+    check(hooks is None or (type(hooks) in (OrderedDict, dict) and not hooks), "hooks are no data")
+
+
+def _view(
+    storage: StoredMemory,
+    dtype: DType,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    metadata: Any,
+) -> Tensor:
+    check(type(requires_grad) is bool, "requires_grad is no bool")
+    if requires_grad:
+        check(dtype.has_fractions, f"a tensor of {dtype} requires no gradient")
+    if type(size) is not tuple and isinstance(size, tuple):
+        size = tuple(size)
+    array = storage.array(dtype, offset, size, stride)
+    made = rebuilt(Tensor, array, new_version_cell(), False, {})
+    for flag, function in (("conj", Tensor.conj), ("neg", Tensor.neg)):
+        if _has(metadata, flag):
+            made = function(made)
+    return made.requires_grad_() if requires_grad else made
+
+
+def _has(metadata: Any, flag: str) -> bool:
+    """Whether the elements of a tensor are still to be conjugated, or to be negated."""
+    check(metadata is None or type(metadata) is dict, "the metadata of a tensor are a dict")
+    return bool(metadata) and metadata.get(flag) is True
+
+
+def _with_attributes(made: Any, state: Any) -> Any:
+    if type(state) is tuple and len(state) == 2:  # attributes, and those in slots
+        check(state[1] is None or type(state[1]) is dict, "attributes are a dict")
+        state = {**(state[0] or {}), **(state[1] or {})}
+    check(type(state) is dict, "attributes are a dict")
+    for name, value in state.items():
+        check(type(name) is str, "the name of an attribute is text")
+        if name == "_is_buffer" and type(made) is Buffer:  # which its class says here
+            continue
+        free = not hasattr(Tensor, name) and not name.startswith("__")
+        check(free, f"a tensor cannot be given its attribute {name!r}")
+        setattr(made, name, value)
+    return made
+
+
+__all__ = [
+    "TENSORS", "encoded", "layout_of_name", "rebuild_from_type_v2", "rebuild_parameter",
+    "rebuild_parameter_with_state", "rebuild_tensor", "rebuild_tensor_v2", "rebuild_tensor_v3",
+]  # fmt: skip
