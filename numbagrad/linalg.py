@@ -29,6 +29,7 @@ from .tensor import Tensor
 #: Functions that few programs call, by the file that has them.
 _ON_DEMAND = {
     "numbagrad.ops.linear_algebra.least_squares": ("cond", "lstsq", "matrix_rank", "pinv"),
+    "numbagrad.ops.linear_algebra.ldl": ("ldl_factor", "ldl_factor_ex", "ldl_solve"),
     "numbagrad.ops.linear_algebra.lu": ("lu_factor", "lu_factor_ex"),
     "numbagrad.ops.linear_algebra.matrix_functions": (
         "eig", "eigvals", "householder_product", "matrix_exp", "tensorinv", "tensorsolve",

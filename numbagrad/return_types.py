@@ -11,6 +11,7 @@ from typing import Any
 __all__ = [
     "aminmax", "cummax", "cummin", "frexp", "geqrf", "histogram", "kthvalue",
     "linalg_cholesky_ex", "linalg_eig", "linalg_eigh", "linalg_inv_ex", "linalg_lstsq",
+    "linalg_ldl_factor", "linalg_ldl_factor_ex",
     "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_qr", "linalg_solve_ex",
     "linalg_svd", "lu_unpack", "max", "median", "min", "mode", "nanmedian", "qr", "slogdet", "sort",
     "svd", "topk", "triangular_solve",
@@ -42,6 +43,8 @@ linalg_eigh = _named("linalg_eigh", "eigenvalues", "eigenvectors")
 linalg_inv_ex = _named("linalg_inv_ex", "inverse", "info")
 linalg_lstsq = _named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
 linalg_lu = _named("linalg_lu", "P", "L", "U")
+linalg_ldl_factor = _named("linalg_ldl_factor", "LD", "pivots")
+linalg_ldl_factor_ex = _named("linalg_ldl_factor_ex", "LD", "pivots", "info")
 linalg_lu_factor = _named("linalg_lu_factor", "LU", "pivots")
 linalg_lu_factor_ex = _named("linalg_lu_factor_ex", "LU", "pivots", "info")
 linalg_qr = _named("linalg_qr", "Q", "R")

@@ -26,6 +26,7 @@ OUT: dict[str, str] = {
         median mode msort nanmedian nonzero orgqr qr quantile scatter scatter_add scatter_reduce
         searchsorted slice_scatter slogdet sort svd take take_along_dim threshold topk
         triangular_solve tril triu
+        linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve linalg.linalg_lu lu
         linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.matrix_norm linalg.norm linalg.qr
         linalg.slogdet linalg.solve_ex linalg.svdvals linalg.vector_norm linalg.eigvalsh
         linalg.cholesky_ex linalg.eigh linalg.inv_ex linalg.svd

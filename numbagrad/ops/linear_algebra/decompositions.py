@@ -14,24 +14,33 @@ from ...tensor import Tensor
 from ...transforms.batching import stacked
 from ...transforms.levels import may_be_checked
 from ..arguments.output import write_result
+from ..complex.lazy_conj import conjugate
 from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
 from .lapack import by_columns, cholesky_factors, svd_of
-from .systems import Array, check_matrices, eye_like, on_diagonal, solve_triangular, transposed_copy
+from .systems import (
+    Array,
+    adjoint,
+    check_matrices,
+    eye_like,
+    on_diagonal,
+    solve_triangular,
+)
 
 __all__ = ["cholesky"]
 
 
 def _symmetric_half(matrix: Tensor) -> Tensor:
-    """The mean of a lower triangle and its transpose; what projects on symmetric matrices."""
+    """The mean of a lower triangle and its adjoint; what projects on Hermitian matrices."""
     lower = matrix.tril()
-    return (lower + lower.mT - lower * eye_like(matrix)) * 0.5
+    return (lower + adjoint(lower.tril(-1))) * 0.5
 
 
 def cholesky_gradient(grad: Tensor, result: Tensor) -> Tensor:
     """Iain Murray, *Differentiation of the Cholesky decomposition* (2016)."""
     inverse_factor = solve_triangular(result, eye_like(result), upper=False)
-    return inverse_factor.mT @ _symmetric_half(result.mT @ grad) @ inverse_factor
+    half = _symmetric_half(adjoint(result) @ grad)
+    return adjoint(inverse_factor) @ half @ inverse_factor
 
 
 _cholesky = TensorOperator(
@@ -45,14 +54,14 @@ _cholesky = TensorOperator(
 @method()
 @autocasts("float32")
 def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The lower triangular L with ``L @ L.mT = A``, or its transpose if ``upper``.
+    """The lower triangular L with ``L @ L.mH = A``, or its adjoint if ``upper``.
 
     Raises:
         LinAlgError: if a matrix is not positive definite.
     """
     check_matrices("linalg.cholesky", A)
-    made = _cholesky(A.mT if upper else A)  # only that triangle is read
-    return write_result("linalg.cholesky", transposed_copy(made) if upper else made, out)
+    made = _cholesky(adjoint(A) if upper else A)  # only that triangle is read
+    return write_result("linalg.cholesky", adjoint(made).clone() if upper else made, out)
 
 
 def _eigh_forward(array: Array, UPLO: Any) -> tuple[Array, Array]:
@@ -61,16 +70,52 @@ def _eigh_forward(array: Array, UPLO: Any) -> tuple[Array, Array]:
 
 
 def _eigh_gradient(grad: Any, result: Tensor, result1: Tensor) -> Tensor:
-    """``V (diag(g) + skew(V^T gV) / (λ_j - λ_i)) V^T``; infinite where eigenvalues are equal."""
+    """``V (diag(g) + skew(V^H gV) / (λ_j - λ_i)) V^H``; infinite where eigenvalues are equal.
+
+    Complex eigenvectors have arbitrary phases, which therefore may have no gradient.
+    """
     values, vectors = result, result1
-    inner: Any = None if grad[0] is None else grad[0].diag_embed()
+    inner: Any = None
+    if grad[0] is not None:
+        inner = grad[0].diag_embed().to(vectors.dtype)
     if grad[1] is not None:
         distances = values.unsqueeze(-2) - values.unsqueeze(-1)
         diagonal = on_diagonal(values)
-        overlap = vectors.mT @ grad[1]
-        turned = (overlap - overlap.mT) * 0.5 / distances.masked_fill(diagonal, 1.0)
+        overlap = adjoint(vectors) @ grad[1]
+        check_phases("linalg_eigh_backward: The eigenvectors", (overlap,), grad[1])
+        turned = _skewed(overlap, diagonal) * 0.5 / distances.masked_fill(diagonal, 1.0)
         inner = turned if inner is None else inner + turned
-    return vectors @ inner @ vectors.mT
+    return vectors @ inner @ adjoint(vectors)
+
+
+def _skewed(overlap: Tensor, diagonal: Tensor) -> Tensor:
+    """A matrix less its adjoint, with zeros on the diagonal."""
+    made = overlap - adjoint(overlap)
+    return made if made._array.dtype.kind != "c" else made.masked_fill(diagonal, 0)
+
+
+def check_phases(subject: str, overlaps: tuple[Tensor, ...], *gradients: Tensor) -> None:
+    """Raise if a gradient reaches the phases of complex vectors, which no decomposition fixes.
+
+    Args:
+        subject: the function and its vectors, for the error.
+        overlaps: products of the adjoints of vectors with their gradients; the imaginary parts of
+            their diagonals are, in sum, what a turn of the phases would change.
+        gradients: what the size of these is compared with.
+    """
+    if overlaps[0]._array.dtype.kind != "c" or not may_be_checked(*overlaps, *gradients):
+        return
+    turns = sum(np.diagonal(o._array, 0, -2, -1).imag for o in overlaps)
+    size = max(np.abs(g._array).max(initial=0) for g in gradients)
+    capture.check(_check_turns, turns, size, subject)
+
+
+def _check_turns(turns: Array, size: Any, subject: str) -> None:
+    if (np.abs(turns) > 1e-2 * np.maximum(size, 1)).any():
+        raise RuntimeError(
+            f"{subject} in the complex case are specified up to multiplication by e^{{i phi}}. The "
+            "specified loss function depends on this quantity, so it is ill-defined."
+        )
 
 
 _eigh = TensorOperator(
@@ -83,7 +128,7 @@ _eigh = TensorOperator(
 
 @autocasts("float32")
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices.
+    """Eigenvalues (ascending, real) and eigenvectors (columns) of Hermitian matrices.
 
     ``UPLO`` says which triangle is read.
     """
@@ -93,7 +138,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
 
 @autocasts("float32")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of symmetric matrices, ascending."""
+    """Eigenvalues of Hermitian matrices, ascending."""
     return eigh(A, UPLO).eigenvalues
 
 
@@ -104,29 +149,46 @@ def _svd_forward(array: Array) -> tuple[Array, Array, Array]:
 
 def _outside(gradient: Tensor, basis: Tensor) -> Tensor:
     """The part of the columns that the columns of an orthonormal basis do not span."""
-    return gradient - basis @ (basis.mT @ gradient)
+    return gradient - basis @ (adjoint(basis) @ gradient)
+
+
+def _check_pairs(u: Tensor, of_u: Tensor | None, v: Tensor, of_v: Tensor | None) -> None:
+    """Raise if a gradient reaches the phases that the vectors of a pair have in common."""
+    if u._array.dtype.kind == "c":
+        pairs = [(x, g) for x, g in ((u, of_u), (v, of_v)) if g is not None]
+        if pairs:
+            overlaps = tuple([adjoint(x) @ g for x, g in pairs])
+            subject = "svd_backward: The singular vectors"
+            check_phases(subject, overlaps, *[g for _, g in pairs])
 
 
 def _svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tensor) -> Tensor:
-    """As for ``eigh``, with differences of squared singular values, and what lies outside."""
-    u, s, v = result, result1, result2.mT
+    """As for ``eigh``, with differences of squared singular values, and what lies outside.
+
+    Complex vectors of a pair may be turned by one phase together, and by none alone.
+    """
+    u, s, v = result, result1, adjoint(result2)
     of_u, of_s, of_vh = grad
-    total = None if of_s is None else u @ of_s.diag_embed() @ v.mT
+    total = None if of_s is None else (u * of_s.unsqueeze(-2)) @ result2
+    of_v = None if of_vh is None else adjoint(of_vh)
     columns, rows = s.unsqueeze(-2), s.unsqueeze(-1)
     diagonal = on_diagonal(s)
     distances = (columns * columns - rows * rows).masked_fill(diagonal, 1.0)
 
     def turned(gradient: Tensor, basis: Tensor) -> Tensor:
-        overlap = basis.mT @ gradient
-        return (overlap - overlap.mT) / distances
+        return _skewed(adjoint(basis) @ gradient, diagonal) / distances
 
+    _check_pairs(u, of_u, v, of_v)
     terms = [] if total is None else [total]
     if of_u is not None:
-        terms.append(u @ (turned(of_u, u) * columns) @ v.mT)
-        terms.append(_outside(of_u, u) / columns @ v.mT)
-    if of_vh is not None:
-        terms.append(u @ (rows * turned(of_vh.mT, v)) @ v.mT)
-        terms.append(u / columns @ _outside(of_vh.mT, v).mT)
+        terms.append(u @ (turned(of_u, u) * columns) @ result2)
+        terms.append(_outside(of_u, u) / columns @ result2)
+    if of_v is not None:
+        terms.append(u @ (rows * turned(of_v, v)) @ result2)
+        terms.append(u / columns @ adjoint(_outside(of_v, v)))
+    if of_u is not None and of_v is not None and u._array.dtype.kind == "c":
+        turns = (conjugate(u) * of_u).sum(-2).imag * 1j
+        terms.append((u * (turns / s).unsqueeze(-2)) @ result2)
     return functools.reduce(lambda total, term: total + term, terms)
 
 

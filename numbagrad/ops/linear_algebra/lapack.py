@@ -142,11 +142,19 @@ def by_columns(array: Array) -> Array:
 _BLOCK = 32
 
 
+def _size(column: Array) -> Array:
+    """By what LAPACK chooses pivots: of complex numbers the sum of the sizes of their parts."""
+    if column.dtype.kind != "c":
+        return np.abs(column)
+    made: Array = np.abs(column.real) + np.abs(column.imag)
+    return made
+
+
 def _eliminated(matrices: Array, pivots: Array, first: int, end: int) -> None:
     """Columns from ``first`` to ``end`` of a stack: rows are swapped, and these columns reduced."""
     stack = np.arange(matrices.shape[0])
     for k in range(first, end):
-        best = k + np.abs(matrices[:, k:, k]).argmax(1)
+        best = k + _size(matrices[:, k:, k]).argmax(1)
         pivots[:, k] = best + 1
         rows = matrices[stack, k]
         matrices[:, k] = matrices[stack, best]

@@ -31,7 +31,7 @@ from ..views.view import unsafe_view
 from .decompositions import eigvalsh, svdvals
 from .lapack import by_columns, svd_of
 from .matrix_norms import matrix_norm
-from .systems import check_matrices, inv
+from .systems import LAPACK_KINDS, adjoint, check_matrices, inv
 
 __all__ = ["pinverse"]
 
@@ -62,31 +62,36 @@ def _pinv_forward(A: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
         return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
     if hermitian:
         values, vectors = np.linalg.eigh(A)
-        left, right, values = vectors, vectors.swapaxes(-1, -2), values
+        left, right, values = vectors, _adjoint(vectors), values
     else:
         left, values, right = svd_of(A)
     sizes = np.abs(values)
     least = np.maximum(np.asarray(atol), np.asarray(rtol) * sizes.max(-1))
     kept = sizes > least[..., None]
     inverses = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(A.dtype)
-    made = right.swapaxes(-1, -2) @ (inverses[..., None] * left.swapaxes(-1, -2))
+    made: Array = _adjoint(right) @ (inverses[..., None] * _adjoint(left))
     return made
+
+
+def _adjoint(array: Array) -> Array:
+    return array.conj().swapaxes(-1, -2)
 
 
 def _pinv_gradient(grad: Tensor, A: Tensor, P: Tensor) -> Tensor:
     """Golub and Pereyra, *The differentiation of pseudo-inverses* (1973), transposed.
 
-    ``dP = -P dA P + P P^T dA^T (I - A P) + (I - P A) dA^T P^T P``, at matrices of constant rank.
+    ``dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P``, at matrices of constant rank.
     """
-    made = -(P.mT @ grad @ P.mT)
-    turned = grad.mT
+    across = adjoint(P)
+    made = -(across @ grad @ across)
+    turned = adjoint(grad)
     rows, columns = A._array.shape[-2:]
     if rows >= columns:  # products of the smaller side first
         left = turned @ P
-        right = P.mT @ P @ turned
-        return made + (left - A @ (P @ left)) @ P.mT + right - (right @ P) @ A
-    left = turned @ (P @ P.mT)
-    right = P.mT @ (P @ turned)
+        right = across @ P @ turned
+        return made + (left - A @ (P @ left)) @ across + right - (right @ P) @ A
+    left = turned @ (P @ across)
+    right = across @ (P @ turned)
     return made + left - A @ (P @ left) + right - (right @ P) @ A
 
 
@@ -120,12 +125,12 @@ def pinv(
         atol: singular values count that are larger than this and
         rtol: larger than this times the largest one. Numbers or Tensors; by default the larger side
             times the precision of the dtype, or zero where ``atol`` is given.
-        hermitian: whether the matrices are symmetric, so that eigenvalues tell.
+        hermitian: whether the matrices are Hermitian, so that eigenvalues tell.
 
     Raises:
         RuntimeError: for what holds no matrices of floats.
     """
-    if A._array.ndim < 2 or A._array.dtype not in (np.float32, np.float64):
+    if A._array.ndim < 2 or A._array.dtype.char not in LAPACK_KINDS:
         raise RuntimeError(
             f"linalg.pinv({scalar_type_name(A.dtype)}{{{list(A._array.shape)}}}): expected a "
             "tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
@@ -231,7 +236,7 @@ def _lstsq_forward(A: Array, B: Array, rcond: float) -> tuple[Array, Array, Arra
     u, s, vh = svd_of(A, name="torch.linalg.lstsq")
     kept = s > rcond * s.max(-1, initial=0)[..., None]
     inverses = np.where(kept, 1 / np.where(kept, s, 1), 0)[..., None]
-    made = vh.swapaxes(-1, -2) @ (inverses * (u.swapaxes(-1, -2) @ B))
+    made = _adjoint(vh) @ (inverses * (_adjoint(u) @ B))
     rank = np.broadcast_to(kept.sum(-1), A.shape[:-2]).copy()
     return by_columns(made.astype(A.dtype)), rank, s
 
@@ -246,13 +251,13 @@ def _by_matrix(grad: Any, A: Tensor, B: Tensor, rcond: float) -> Any:
     if grad[0] is None:
         return None
     P = _pinv(A, 0.0, rcond, False)
-    return sum_to_size(_pinv_gradient(grad[0] @ B.mT, A, P), A._array.shape)
+    return sum_to_size(_pinv_gradient(grad[0] @ adjoint(B), A, P), A._array.shape)
 
 
 def _by_right(grad: Any, A: Tensor, B_shape: Any, rcond: float) -> Any:
     if grad[0] is None:
         return None
-    return sum_to_size(_pinv(A, 0.0, rcond, False).mT @ grad[0], B_shape)
+    return sum_to_size(adjoint(_pinv(A, 0.0, rcond, False)) @ grad[0], B_shape)
 
 
 _lstsq = TensorOperator(
@@ -271,13 +276,13 @@ def _twice_left(grad: Tensor, A: Tensor, solution: Tensor, right: Tensor) -> Ten
 #: The sums of squares that are left. In torch they are another output of the node of the solution.
 _squares_left = TensorOperator(
     "linalg_lstsq",
-    lambda A, solution, right: np.square(A @ solution - right).sum(-2),
+    lambda A, solution, right: np.square(np.abs(A @ solution - right)).sum(-2),
     {
         "A": lambda grad, A, solution, right: sum_to_size(
-            _twice_left(grad, A, solution, right) @ solution.mT, A._array.shape
+            _twice_left(grad, A, solution, right) @ adjoint(solution), A._array.shape
         ),
         "solution": lambda grad, A, solution, right: sum_to_size(
-            A.mT @ _twice_left(grad, A, solution, right), solution._array.shape
+            adjoint(A) @ _twice_left(grad, A, solution, right), solution._array.shape
         ),
         "right": lambda grad, A, solution, right: sum_to_size(
             -_twice_left(grad, A, solution, right), right._array.shape
@@ -287,7 +292,7 @@ _squares_left = TensorOperator(
 #: Where none are computed: empty, but with the history of the solution.
 _nothing_left = TensorOperator(
     "linalg_lstsq",
-    lambda solution: filled((0,), solution.dtype, 0),
+    lambda solution: filled((0,), solution.real.dtype, 0),
     {"solution": lambda grad, solution: solution * 0},
 )
 
@@ -348,14 +353,14 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if rcond is None:
         rcond = max(shape[-2:]) * float(np.finfo(A._array.dtype).eps)
     solution, rank, values = _lstsq(A, right, float(rcond))
-    kind = A._array.dtype
+    kind = A._array.real.dtype
     apart = is_transformed(solution)
     residuals = new_tensor(filled((0,), kind, 0)) if apart else _nothing_left(solution)
     if driver != "gelsy" and shape[-2] > shape[-1]:
         # Of samples nobody can ask: they have to be of full rank.
         if driver == "gels" or is_transformed(rank) or bool((rank == shape[-1]).all()):
             if apart:
-                residuals = (A @ solution - right).square().sum(-2)
+                residuals = (A @ solution - right).abs().square().sum(-2)
             else:
                 residuals = _squares_left(A, solution, right)
     if driver == "gels":

@@ -26,7 +26,8 @@ from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
 from ..views.join import cat
 from .lapack import LinAlgError, factors
-from .systems import check_matrices, on_diagonal, solve_triangular, transposed_copy
+from .systems import LAPACK_KINDS, adjoint, check_matrices, on_diagonal, solve_triangular
+from .systems import adjoint as turned
 
 __all__ = ["lu", "lu_solve", "lu_unpack"]
 
@@ -88,15 +89,15 @@ def _gradient(grad: Any, result: Tensor, result1: Tensor) -> Tensor:
     beyond: Tensor | None = None
     if rows > columns:
         low, of_low = result[..., size:, :], of_packed[..., size:, :]
-        beyond = solve_triangular(upper.mT, of_low, upper=False, left=False)
-        of_upper = of_upper - (low.mT @ beyond).triu()
+        beyond = solve_triangular(adjoint(upper), of_low, upper=False, left=False)
+        of_upper = of_upper - (adjoint(low) @ beyond).triu()
     elif columns > rows:
         right, of_right = result[..., size:], of_packed[..., size:]
-        beyond = solve_triangular(lower.mT, of_right, upper=True, unitriangular=True)
-        of_lower = of_lower - (beyond @ right.mT).tril(-1)
-    inner = (lower.mT @ of_lower).tril(-1) + (of_upper @ upper.mT).triu()
-    inner = solve_triangular(lower.mT, inner, upper=True, unitriangular=True)
-    made = solve_triangular(upper.mT, inner, upper=False, left=False)
+        beyond = solve_triangular(adjoint(lower), of_right, upper=True, unitriangular=True)
+        of_lower = of_lower - (beyond @ adjoint(right)).tril(-1)
+    inner = (adjoint(lower) @ of_lower).tril(-1) + (of_upper @ adjoint(upper)).triu()
+    inner = solve_triangular(adjoint(lower), inner, upper=True, unitriangular=True)
+    made = solve_triangular(adjoint(upper), inner, upper=False, left=False)
     if beyond is not None:
         made = cat([made, beyond], -2 if rows > columns else -1)
     return _chosen_rows(made, _origin(result1, rows))
@@ -115,7 +116,7 @@ def _checked(name: str, A: Tensor, pivot: bool) -> None:
         )
     if not pivot:
         raise RuntimeError(f"{name}: LU without pivoting is not implemented on the CPU")
-    if A._array.dtype not in (np.float32, np.float64):
+    if A._array.dtype.char not in LAPACK_KINDS:
         raise NotImplementedError(f"\"lu_cpu\" not implemented for '{scalar_type_name(A.dtype)}'")
 
 
@@ -243,7 +244,7 @@ def linalg_lu_solve(
         LU, pivots: the decomposition of square matrices.
         B: (..., n, k).
         left: whether A stands on the left, as in ``A @ X = B``, or on the right.
-        adjoint: whether to solve with the transpose of A.
+        adjoint: whether to solve with the adjoint of A.
 
     Raises:
         RuntimeError: for shapes that do not fit.
@@ -257,7 +258,7 @@ def linalg_lu_solve(
     if B._array.ndim < 2:
         raise RuntimeError("linalg.lu_solve: The input tensor B must have at least 2 dimensions.")
     if not left:
-        made = transposed_copy(linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint))
+        made = turned(linalg_lu_solve(LU, pivots, turned(B), adjoint=not adjoint)).clone()
         return write_result("linalg.lu_solve", made, out)
     size = LU._array.shape[-1]
     if pivots._array.dtype != np.int32:
@@ -284,8 +285,8 @@ def linalg_lu_solve(
             f"({size}x{size} and {rows}x{columns})"
         )
     if adjoint:
-        inner = solve_triangular(LU.mT, B, upper=False)
-        made = solve_triangular(LU.mT, inner, upper=True, unitriangular=True)
+        inner = solve_triangular(turned(LU), B, upper=False)
+        made = solve_triangular(turned(LU), inner, upper=True, unitriangular=True)
         made = _chosen_rows(made, _origin(pivots, size))
     else:
         inner = _chosen_rows(B, _order(pivots, size))

@@ -19,7 +19,7 @@ from ...dtype import scalar_type_name
 from ...executor import capture
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
-from ...transforms.levels import is_transformed, may_be_checked
+from ...transforms.levels import is_transformed
 from ..arguments.output import write_result
 from ..arguments.shapes import dimension
 from ..complex.complex_numbers import conj, real
@@ -28,7 +28,16 @@ from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
 from ..reductions.scan import cumprod
 from ..views.join import cat
-from .systems import by_columns, check_matrices, inv, on_diagonal, solve, solve_triangular
+from .decompositions import check_phases
+from .systems import (
+    adjoint,
+    by_columns,
+    check_matrices,
+    inv,
+    on_diagonal,
+    solve,
+    solve_triangular,
+)
 
 __all__ = ["geqrf", "matrix_exp", "orgqr", "ormqr", "vander"]
 
@@ -80,9 +89,9 @@ def _squarings(norm: Array) -> Array:
 
 
 def _exponential_gradient(grad: Tensor, A: Tensor) -> Tensor:
-    """The upper right block of the exponential of [[A^T, g], [0, A^T]] (Najfeld, Havel, 1995)."""
+    """The upper right block of the exponential of [[A^H, g], [0, A^H]] (Najfeld, Havel, 1995)."""
     size = A._array.shape[-1]
-    turned = A.mT
+    turned = adjoint(A)
     above = cat([turned, grad], -1)
     below = cat([turned * 0, turned], -1)
     return matrix_exp(cat([above, below], -2))[..., :size, size:]
@@ -101,13 +110,13 @@ def matrix_exp(A: Tensor) -> Tensor:
     Raises:
         RuntimeError: for what holds no square matrices of floats.
     """
-    if not A.is_floating_point():
+    if not (A.is_floating_point() or A.is_complex()):
         raise RuntimeError(
             "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
             f"{scalar_type_name(A.dtype)}"
         )
-    if A._array.dtype == np.float16:
-        return matrix_exp(A.float()).half()
+    if A.dtype.is_half:
+        return matrix_exp(A.float()).to(A.dtype)
     check_matrices("linalg.matrix_exp", A)
     return _matrix_exp(A)
 
@@ -121,49 +130,33 @@ def _eig_forward(A: Array) -> tuple[Array, Array]:
     return values.astype(kind), by_columns(vectors.astype(kind))
 
 
-def _complex_solve(A: Tensor, B: Tensor) -> Tensor:
-    """X with ``A @ X = B`` for complex matrices, by a real system of twice the size."""
-    parts = [(real(x), x.imag) for x in (A, B)]
-    (a, b), (c, d) = parts
-    whole = cat([cat([a, -b], -1), cat([b, a], -1)], -2)
-    made = solve(whole, cat([c, d], -2))
-    size = A._array.shape[-1]
-    return made[..., :size, :] + made[..., size:, :] * 1j
-
-
-def _check_phases(of_phase: Array, size: Array) -> None:
-    if (np.abs(of_phase) > 1e-2 * np.maximum(size, 1)).any():
-        raise RuntimeError(
-            "linalg_eig_backward: The eigenvectors in the complex case are specified up to "
-            "multiplication by e^{i phi}. The specified loss function depends on this quantity, so "
-            "it is ill-defined."
-        )
-
-
 def _eig_gradient(grad: Any, result: Tensor, result1: Tensor) -> Tensor:
     """Boeddeker et al., *On the computation of complex-valued gradients* (arXiv:1701.00392).
 
     Eigenvectors have unit norm; what a change of their phase would do has to be zero.
     """
     values, vectors = result, result1
-    adjoint = conj(vectors.mT)
+    across = adjoint(vectors)
     inner: Any = None if grad[0] is None else grad[0].diag_embed()
     if grad[1] is not None:
-        overlap = adjoint @ grad[1]
+        overlap = across @ grad[1]
         diagonal = overlap.diagonal(0, -2, -1)
-        if may_be_checked(grad[1], vectors):
-            capture.check(
-                _check_phases, diagonal._array.imag, np.abs(grad[1]._array).max(initial=0)
-            )
-        overlap = overlap - (adjoint @ vectors) * real(diagonal).unsqueeze(-2)
+        check_phases("linalg_eig_backward: The eigenvectors", (overlap,), grad[1])
+        overlap = overlap - (across @ vectors) * real(diagonal).unsqueeze(-2)
         distances = conj(values.unsqueeze(-2) - values.unsqueeze(-1))
         is_diagonal = on_diagonal(values)
         turned = overlap.masked_fill(is_diagonal, 0) / distances.masked_fill(is_diagonal, 1)
         inner = turned if inner is None else inner + turned
-    return real(_complex_solve(adjoint, inner @ adjoint))
+    return solve(across, inner @ across)
 
 
 _eig = TensorOperator(
+    "linalg_eig",
+    lambda A: _eig_forward(A),
+    {"A": lambda grad, result, result1: real(_eig_gradient(grad, result, result1))},
+    batch=stacked(),
+)
+_complex_eig = TensorOperator(
     "linalg_eig", lambda A: _eig_forward(A), {"A": _eig_gradient}, batch=stacked()
 )
 
@@ -187,7 +180,8 @@ def eig(A: Tensor) -> Any:
     check_matrices("linalg.eig", A)
     if not is_transformed(A):
         capture.check(_check_finite, A._array)
-    return return_types.linalg_eig(*_eig(A))
+    operator = _complex_eig if A._array.dtype.kind == "c" else _eig
+    return return_types.linalg_eig(*operator(A))
 
 
 @autocasts("float32")
@@ -311,7 +305,7 @@ def _check_reflections(name: str, A: Tensor, tau: Tensor) -> None:
 
 
 def _compact(A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
-    """V and T, for which the product of the reflections is ``I - V T V^T``.
+    """V and T, for which the product of the reflections is ``I - V T V^H``.
 
     The reflection vectors are the columns of A below the diagonal, on which ones stand
     (Schreiber, Van Loan, 1989).
@@ -321,8 +315,8 @@ def _compact(A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     eye = new_tensor(capture.constant(np.eye(rows, count, dtype=A._array.dtype)))
     V = A[..., :count].tril(-1) + eye
     scale = tau.unsqueeze(-1)
-    # T = (I + diag(tau) striu(V^T V))^-1 diag(tau)
-    inner = (V.mT @ V).triu(1) * scale
+    # T = (I + diag(tau) striu(V^H V))^-1 diag(tau)
+    inner = (adjoint(V) @ V).triu(1) * scale
     T = solve_triangular(inner, tau.diag_embed(), upper=True, unitriangular=True)
     return V, T
 
@@ -342,7 +336,7 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     V, T = _compact(A, tau)
     rows, columns = A._array.shape[-2:]
     eye = new_tensor(capture.constant(np.eye(rows, columns, dtype=A._array.dtype)))
-    made = eye - V @ (T @ V[..., :columns, :].mT)
+    made = eye - V @ (T @ adjoint(V[..., :columns, :]))
     return write_result("torch.linalg.householder_product", made, out)
 
 
@@ -370,7 +364,7 @@ def ormqr(
         input, tau: the reflections, of m rows.
         other: (..., m, k), or (..., k, m) if they come from the right.
         left: whether the reflections are the left factor.
-        transpose: whether to multiply with the transpose of their product.
+        transpose: whether to multiply with the adjoint of their product.
 
     Raises:
         RuntimeError: for shapes that do not fit.
@@ -402,8 +396,8 @@ def ormqr(
         )
     V, T = _compact(input, tau)
     if transpose:
-        T = T.mT
-    made = other - (V @ (T @ (V.mT @ other)) if left else ((other @ V) @ T) @ V.mT)
+        T = adjoint(T)
+    made = other - (V @ (T @ (adjoint(V) @ other)) if left else ((other @ V) @ T) @ adjoint(V))
     return write_result("torch.ormqr", made, out)
 
 

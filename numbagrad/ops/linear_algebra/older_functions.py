@@ -24,7 +24,14 @@ from .decompositions import svd as linalg_svd
 from .lapack import LinAlgError, by_columns, each_factor, each_result, factors, triangle_of
 from .lu import check_info
 from .qr import qr as linalg_qr
-from .systems import _solve_triangular, check_matrices, solve, solve_triangular
+from .systems import (
+    _solve_triangular,
+    adjoint,
+    check_matrices,
+    inverse_gradient,
+    solve,
+    solve_triangular,
+)
 
 __all__ = ["cholesky_inverse", "cholesky_solve", "qr", "svd", "triangular_solve"]
 
@@ -69,10 +76,10 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
         LinAlgError: with ``check_errors``, if there is one.
     """
     check_matrices("linalg.cholesky_ex", A)
-    made, info = _cholesky_ex(A.mT if upper else A)  # only that triangle is read
+    made, info = _cholesky_ex(adjoint(A) if upper else A)  # only that triangle is read
     if check_errors:
         check_info(_check_minors, info)
-    return return_types.linalg_cholesky_ex(made.mT if upper else made, info)
+    return return_types.linalg_cholesky_ex(adjoint(made) if upper else made, info)
 
 
 def _inverse_or_place(matrix: Array) -> tuple[Array, int]:
@@ -94,7 +101,7 @@ def _inverse_forward(input: Array) -> tuple[Array, Array]:
 _inv_ex = TensorOperator(
     "linalg_inv_ex",
     lambda input: _inverse_forward(input),
-    {"input": lambda grad, result: -(result.mT @ grad[0] @ result.mT)},
+    {"input": lambda grad, result: inverse_gradient(grad[0], result)},
     batch=stacked(),
 )
 
@@ -152,9 +159,9 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 
 def _by_factor(B: Array, L: Array, upper: bool) -> Array:
-    """X with ``A @ X = B``, A being the product of the factor and its transpose."""
+    """X with ``A @ X = B``, A being the product of the factor and its adjoint."""
     factor = np.triu(L) if upper else np.tril(L)
-    turned = np.swapaxes(factor, -1, -2)
+    turned = np.swapaxes(factor, -1, -2).conj()
     first, second = (turned, factor) if upper else (factor, turned)
     inner = _solve_triangular.forward(first, B, False)
     made: Array = _solve_triangular.forward(second, inner, False)
@@ -171,7 +178,7 @@ def _of_factor(common: Tensor, L: Tensor, upper: bool) -> Tensor:
     As in torch that of all elements of the product, also of those beyond the triangle: these are
     zeros, whatever stands there, but have a gradient.
     """
-    common = common + common.mT
+    common = common + adjoint(common)
     factor = L - (L.tril(-1) if upper else L.triu(1)).detach()
     made = factor @ common if upper else common @ factor
     return sum_to_size(-made, L._array.shape)
@@ -188,7 +195,7 @@ _cholesky_solve = TensorOperator(
     {
         "B": lambda grad, B_shape, L, upper: sum_to_size(_cholesky_solve(grad, L, upper), B_shape),
         "L": lambda grad, L, upper, result: _of_factor(
-            _cholesky_solve(grad, L, upper) @ result.mT, L, upper
+            _cholesky_solve(grad, L, upper) @ adjoint(result), L, upper
         ),
     },
     batch=_samples,
@@ -206,7 +213,7 @@ _cholesky_inverse = TensorOperator(
 def cholesky_solve(
     B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """X with ``L @ L.mT @ X = B``, or ``L.mT @ L @ X = B`` if the factor is the upper one.
+    """X with ``L @ L.mH @ X = B``, or ``L.mH @ L @ X = B`` if the factor is the upper one.
 
     Raises:
         RuntimeError: for shapes that do not fit.
@@ -230,7 +237,7 @@ def cholesky_solve(
 @method()
 @autocasts("float32")
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of ``L @ L.mT``, or of ``L.mT @ L`` if the factor is the upper one."""
+    """The inverse of ``L @ L.mH``, or of ``L.mH @ L`` if the factor is the upper one."""
     check_matrices("cholesky_inverse", L)
     return write_result("cholesky_inverse", _cholesky_inverse(L, bool(upper)), out)
 
@@ -263,13 +270,13 @@ def triangular_solve(
 @method()
 @autocasts("float32")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
-    """``U @ S.diag_embed() @ V.mT``; with ``some`` the reduced decomposition.
+    """``U @ S.diag_embed() @ V.mH``; with ``some`` the reduced decomposition.
 
     Without ``compute_uv`` zeros stand for U and V.
     """
     if compute_uv:
         u, s, vh = linalg_svd(input, full_matrices=not some)
-        return return_types.svd(u, s, vh.mT)
+        return return_types.svd(u, s, adjoint(vh))
     shape = input._array.shape
     s = linalg_svd(input, full_matrices=False).S
     u, v = (input.new_zeros((*shape[:-2], size, size)) for size in shape[-2:])

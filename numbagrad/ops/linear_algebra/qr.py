@@ -19,7 +19,7 @@ from ..operators.tensor_operator import TensorOperator
 from ..pointwise.selection import where
 from ..views.join import cat
 from .lapack import by_columns
-from .systems import check_matrices, on_diagonal, solve_triangular
+from .systems import adjoint, check_matrices, on_diagonal, solve_triangular
 
 __all__: list[str] = []
 
@@ -59,18 +59,20 @@ def _gradient(grad: Any, mode: str, result: Tensor, result1: Tensor) -> Tensor:
         made = _gradient_of_tall(of_q, None, q, first)
         return cat([made, made.new_zeros((*made._array.shape[:-1], columns - rows))], -1)
     of_beyond = of_r[..., rows:]
-    of_q = _added(of_q, q @ (beyond @ of_beyond.mT))
+    of_q = _added(of_q, q @ (beyond @ adjoint(of_beyond)))
     made = _gradient_of_tall(of_q, of_r[..., :rows], q, first)
     return cat([made, q @ of_beyond], -1)
 
 
 def _gradient_of_tall(of_q: Tensor | None, of_r: Tensor | None, q: Tensor, r: Tensor) -> Tensor:
     overlap = _added(
-        None if of_r is None else of_r @ r.mT, None if of_q is None else -(q.mT @ of_q)
+        None if of_r is None else of_r @ adjoint(r),
+        None if of_q is None else -(adjoint(q) @ of_q),
     ).triu()
-    symmetric = where(on_diagonal(overlap), overlap, overlap + overlap.mT)
+    both = overlap + adjoint(overlap)
+    symmetric = where(on_diagonal(overlap), both * 0.5, both)
     product = _added(of_q, q @ symmetric)
-    return solve_triangular(r.mT, product, upper=False, left=False)
+    return solve_triangular(adjoint(r), product, upper=False, left=False)
 
 
 def _no_gradient(grad: Tensor) -> Tensor:

@@ -41,18 +41,27 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 
+#: The dtypes that LAPACK computes with.
+LAPACK_KINDS = "fdFD"
+
+
+def adjoint(matrices: Tensor) -> Tensor:
+    """The conjugate transposes, computed where they differ from the transposes, which are views."""
+    return conjugate(matrices).mT
+
+
 # --- checks and layouts ---------------------------------------------------------------------------
 
 
 def check_matrices(name: str, input: Tensor, square: bool = True) -> None:
-    """Raise unless ``input`` holds matrices of floats; errors speak of the function ``name``."""
+    """Raise unless ``input`` holds matrices of real or complex floats, as the function ``name``."""
     if square:
         _check_square(name, input)
     elif input._array.ndim < 2:
         raise _too_few_dimensions(name, input)
-    if input._array.dtype not in (np.float32, np.float64):
+    if input._array.dtype.char not in LAPACK_KINDS:
         raise RuntimeError(
-            f"{name}: Expected a float32 or float64 tensor, but got "
+            f"{name}: Expected a tensor of float32, float64, complex64 or complex128, but got "
             f"{scalar_type_name(input.dtype)}; convert it with .to(dtype)"
         )
 
@@ -80,11 +89,18 @@ def _diagonal_part(matrix: Tensor) -> Tensor:
 
 # --- inverse and systems --------------------------------------------------------------------------
 
+
+def inverse_gradient(grad: Tensor, result: Tensor) -> Tensor:
+    """From ``d(A^-1) = -A^-1 dA A^-1``."""
+    turned = adjoint(result)
+    return -(turned @ grad @ turned)
+
+
 _inv = TensorOperator(
     "linalg_inv_ex",
     # The inverse of the transpose, transposed, has its columns in a row.
     lambda input: inverse_of(input),
-    {"input": lambda grad, result: -(result.mT @ grad @ result.mT)},
+    {"input": lambda grad, result: inverse_gradient(grad, result)},
     batch=stacked(),
 )
 
@@ -129,11 +145,11 @@ def _solving(name: str) -> TensorOperator:
     """The solution of equations, as a node of its own name."""
 
     def by_right(grad: Tensor, A: Tensor, B_shape: tuple[int, ...], vectors: bool) -> Tensor:
-        return sum_to_size(operator(A.mT, grad, vectors), B_shape)
+        return sum_to_size(operator(adjoint(A), grad, vectors), B_shape)
 
     def by_matrix(grad: Tensor, A: Tensor, vectors: bool, result: Tensor) -> Tensor:
-        right = _columns(operator(A.mT, grad, vectors), vectors)
-        return sum_to_size(-(right @ _columns(result, vectors).mT), A._array.shape)
+        right = _columns(operator(adjoint(A), grad, vectors), vectors)
+        return sum_to_size(-(right @ adjoint(_columns(result, vectors))), A._array.shape)
 
     operator = TensorOperator(
         name,
@@ -259,12 +275,12 @@ def _cofactors(array: Array) -> Array:
 
 
 def _cofactors_of(array: Array, determinants: Array) -> Array:
-    """The cofactors, in the way that the gradient of ``det`` finds them."""
+    """The conjugate cofactors, in the way that the gradient of ``det`` finds them."""
     if (determinants == 0).any():
-        return _cofactors(array)
+        return _cofactors(array).conj()
     inverses = _inv.forward(array).swapaxes(-1, -2)
     made: Array = determinants[..., None, None] * inverses
-    return made
+    return made.conj()
 
 
 #: Has no gradient of its own, and says so if one is wanted.
@@ -279,8 +295,8 @@ def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
         return grad[..., None, None] * cofactors
     capture.refuse("the gradient of det(), which asks whether a determinant is 0")
     if not is_transformed((A, result)) and (result._array == 0).any():
-        return grad[..., None, None] * _singular_gradient(A)
-    return (grad * result)[..., None, None] * inv(A).mT
+        return grad[..., None, None] * conjugate(_singular_gradient(A))
+    return (grad * conjugate(result))[..., None, None] * adjoint(inv(A))
 
 
 _det = TensorOperator(
@@ -306,12 +322,29 @@ def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 linalg_det.__name__ = linalg_det.__qualname__ = "det"
 
 
+def _slogdet_forward(array: Array) -> tuple[Array, Array]:
+    sign, logabsdet = np.linalg.slogdet(array)
+    return np.asarray(sign, array.dtype), np.asarray(logabsdet, array.real.dtype)
+
+
+def _slogdet_gradient(grad: Any, A: Tensor, result: Tensor) -> Tensor | None:
+    """From ``d log det A = tr(A^-1 dA)``: the real part is that of the logarithm of the size.
+
+    The sign of a complex determinant turns by the imaginary part; that of a real one stands still.
+    """
+    of_sign, of_size = grad
+    if A._array.dtype.kind != "c":
+        return None if of_size is None else of_size[..., None, None] * inv(A).mT
+    total = None if of_sign is None else (of_sign * conjugate(result)).imag * 1j
+    if of_size is not None:
+        total = of_size if total is None else total + of_size
+    return None if total is None else total[..., None, None] * adjoint(inv(A))
+
+
 _slogdet = TensorOperator(
     "linalg_slogdet",
-    lambda A: tuple([np.asarray(part, A.dtype) for part in np.linalg.slogdet(A)]),
-    {
-        "A": lambda grad, A: None if grad[1] is None else grad[1][..., None, None] * inv(A).mT,
-    },
+    lambda A: _slogdet_forward(A),
+    {"A": lambda grad, A, result: _slogdet_gradient(grad, A, result)},
     batch=stacked(),
 )
 
@@ -325,8 +358,11 @@ def slogdet(A: Tensor) -> Any:
 
 @method()
 def logdet(input: Tensor) -> Tensor:
-    """Logarithms of the determinants of square matrices; NaN where they are negative."""
+    """Logarithms of the determinants of square matrices; NaN where they are real and negative."""
     sign, logabsdet = slogdet(input)
+    if sign._array.dtype.kind == "c":
+        made: Tensor = pointwise("log")(sign) + logabsdet
+        return made
     return where(pointwise("lt")(sign, 0), math.nan, logabsdet)
 
 
