@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train digits soft-dtw test parity operators libraries package fuzz bench lint clean
+.PHONY: train digits soft-dtw test parity operators libraries package fuzz bench docs site lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -22,7 +22,8 @@ soft-dtw: $(VENV)/installed-examples
 PROCESSES := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test: $(VENV)/installed-test
-	$(RUN) -m pytest tests --ignore=tests/parity --ignore=tests/libraries --ignore=tests/packaging $(PROCESSES)
+	$(RUN) -m pytest tests --ignore=tests/parity --ignore=tests/libraries --ignore=tests/site --ignore=tests/packaging \
+		$(PROCESSES)
 
 parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity $(PROCESSES)
@@ -52,6 +53,14 @@ package: $(VENV)/installed-package
 bench: $(VENV)/installed-bench
 	$(RUN) -m bench
 
+# The site, in docs/_build/html: its tutorials run while it is built.
+docs: $(VENV)/installed-docs
+	$(RUN) -m sphinx -W --keep-going -b html docs docs/_build/html
+
+# Its tests; what a browser shows is asked of Debian's chromium (apt install chromium).
+site: $(VENV)/installed-docs
+	$(RUN) -m pytest tests/site
+
 lint: $(VENV)/installed-lint
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
@@ -59,7 +68,7 @@ lint: $(VENV)/installed-lint
 	$(VENV)/bin/lint-imports
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .benchmarks
+	rm -rf $(VENV) build dist docs/_build docs/reference docs/plots *.egg-info .pytest_cache .ruff_cache .mypy_cache .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The interpreter is a link to a file that may be older or newer than anything here, so only its

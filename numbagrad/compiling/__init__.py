@@ -55,6 +55,10 @@ def compile(
     value that the function can reach has changed. With ``fullgraph`` what cannot be part of a
     program raises :class:`CompileError`; else the function then runs as always, with a warning.
     ``dynamic``, ``backend``, ``mode`` and ``options`` are accepted for torch's sake.
+
+    >>> double = torch.compile(lambda x: x * 2)
+    >>> double(torch.ones(2))
+    tensor([2., 2.])
     """
     if model is None:
         return functools.partial(

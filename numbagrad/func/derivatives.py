@@ -120,6 +120,9 @@ def grad(func: Function, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 
     Returns:
         A function that returns the gradients, or ``(gradients, aux)``.
+
+    >>> torch.func.grad(lambda x: x**3)(torch.tensor(2.0))
+    tensor(12.)
     """
     both = grad_and_value(func, argnums, has_aux)
 
@@ -223,6 +226,9 @@ def jvp(
 
     Raises:
         RuntimeError: if structures, shapes or dtypes differ, or for what ``strict`` refuses.
+
+    >>> torch.func.jvp(torch.sin, (torch.tensor(0.0),), (torch.tensor(2.0),))
+    (tensor(0.), tensor(2.))
     """
     made = native_launchers.calls.jvp(func, primals, tangents, strict, has_aux, _unpack)
     if made is None and primals.__class__ is tuple:

@@ -133,5 +133,10 @@ def _columns_last(block: Tensor, leaf: Tensor) -> Tensor:
 
 
 def hessian(func: Function, argnums: int | tuple[int, ...] = 0) -> Function:
-    """A function that returns the second derivatives of ``func``: forward over reverse mode."""
+    """A function that returns the second derivatives of ``func``: forward over reverse mode.
+
+    >>> torch.func.hessian(lambda x: x[0] * x[1] ** 2)(torch.tensor([1.0, 2.0]))
+    tensor([[0., 4.],
+            [4., 2.]])
+    """
     return jacfwd(jacrev(func, argnums), argnums)

@@ -54,6 +54,9 @@ def vmap(
             to map over, or results that are no Tensors.
         RuntimeError: for an unknown ``randomness``; when called, for what one sample cannot do, as
             ``item()`` or a branch on its value.
+
+    >>> torch.vmap(torch.dot)(torch.ones(3, 4), torch.ones(3, 4))
+    tensor([4., 4., 4.])
     """
     if randomness not in RANDOMNESS:
         raise RuntimeError(

@@ -233,6 +233,10 @@ def cross_entropy(
 
     ``target`` holds classes, (N, ...), or probabilities of them in the shape of ``input``.
     ``label_smoothing`` mixes the target with the uniform distribution.
+
+    >>> scores = torch.tensor([[2.0, 0.0], [0.0, 2.0]])
+    >>> nn.functional.cross_entropy(scores, torch.tensor([0, 1]))
+    tensor(0.1269)
     """
     reduction = reduction_name(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:

@@ -293,7 +293,12 @@ def _places_in_bags(starts: Array, count: int) -> Array:
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Rows of zeros with a one at the index, int64, from (...) to (..., num_classes)."""
+    """Rows of zeros with a one at the index, int64, from (...) to (..., num_classes).
+
+    >>> nn.functional.one_hot(torch.tensor([0, 2]), num_classes=3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
     index = tensor._array
     if index.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")

@@ -243,6 +243,11 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     Raises:
         RuntimeError: if the ranks differ, an index is out of range, or ``index`` is larger than
             ``input`` in another dimension.
+
+    >>> scores = torch.tensor([[0.1, 0.9], [0.7, 0.3]])
+    >>> torch.gather(scores, 1, torch.tensor([[1], [0]]))
+    tensor([[0.9000],
+            [0.7000]])
     """
     dim = dimension(input._array.ndim, dim)
     if not index._array.size:  # of any rank, as in torch

@@ -164,6 +164,10 @@ def scatter(
 
     ``reduce`` is None, "add" or "multiply". Where an index is named twice and nothing is reduced,
     one of the values is written.
+
+    >>> torch.scatter(torch.zeros(2, 3), 1, torch.tensor([[2], [0]]), 1.0)
+    tensor([[0., 0., 1.],
+            [1., 0., 0.]])
     """
     if src is None:
         src = value

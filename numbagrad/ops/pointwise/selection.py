@@ -24,7 +24,12 @@ __all__ = [
 def where(
     condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
 ) -> Any:
-    """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``."""
+    """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``.
+
+    >>> x = torch.tensor([1.0, -2.0, 3.0])
+    >>> torch.where(x > 0, x, 0.0)
+    tensor([1., 0., 3.])
+    """
     require_tensor("where", condition, "condition")
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
@@ -43,6 +48,7 @@ def where(
 
 @method("where")
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """This tensor where ``condition`` holds, else ``other``; see :func:`where`."""
     return where(condition, self, other)
 
 

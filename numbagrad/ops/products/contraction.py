@@ -214,6 +214,10 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
     Raises:
         RuntimeError: for an equation that does not fit the operands.
+
+    >>> a, b = torch.ones(5, 2, 3), torch.ones(5, 3, 4)
+    >>> torch.einsum("bij,bjk->bik", a, b).shape
+    torch.Size([5, 2, 4])
     """
     if not isinstance(equation, str):
         equation, operands = _as_letters((equation, *operands))

@@ -65,7 +65,11 @@ def _prepare(
 
 @method()
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """Sums of the elements up to each place along ``dim``; integers are summed in int64."""
+    """Sums of the elements up to each place along ``dim``; integers are summed in int64.
+
+    >>> torch.cumsum(torch.tensor([1, 2, 3]), dim=0)
+    tensor([1, 3, 6])
+    """
     input, place, dtype = _prepare("cumsum", input, dim, dtype)
     return _cumsum(dtype, False)(input, place)
 

@@ -132,7 +132,12 @@ def msort(input: Tensor) -> Tensor:
 
 @method()
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """``(values, indices)`` of the ``k`` largest (or smallest) entries of a dimension, in order."""
+    """``(values, indices)`` of the ``k`` largest (or smallest) entries of a dimension, in order.
+
+    >>> values, places = torch.topk(torch.tensor([1.0, 4.0, 3.0]), k=2)
+    >>> values, places
+    (tensor([4., 3.]), tensor([1, 2]))
+    """
     array = input._array
     if array.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU; convert with .to(uint8)")

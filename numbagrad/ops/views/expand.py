@@ -68,7 +68,12 @@ def broadcast_to(input: Tensor, size: Ints) -> Tensor:
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors, each expanded to their common shape."""
+    """The tensors, each expanded to their common shape.
+
+    >>> a, b = torch.broadcast_tensors(torch.ones(3, 1), torch.ones(4))
+    >>> a.shape, b.shape
+    (torch.Size([3, 4]), torch.Size([3, 4]))
+    """
     given = tensors_of("broadcast_tensors", tensors)
     shape = common_shape([tensor._array.shape for tensor in given])
     return tuple([expand(tensor, shape) for tensor in given])

@@ -209,6 +209,11 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
 
     Raises:
         RuntimeError: if the other sizes differ.
+
+    >>> torch.cat([torch.zeros(1, 2), torch.ones(2, 2)])
+    tensor([[0., 0.],
+            [1., 1.],
+            [1., 1.]])
     """
     if out is None:
         made = _joined_as_given(_cat, tensors, dim)

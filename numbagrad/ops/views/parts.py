@@ -345,7 +345,12 @@ _counted = dimension  # unfold has a parameter of that name
 
 @method()
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of ``size`` entries of one dimension, ``step`` apart, in a new last dimension."""
+    """Windows of ``size`` entries of one dimension, ``step`` apart, in a new last dimension.
+
+    >>> torch.arange(5).unfold(0, size=3, step=2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
     shape = input._array.shape
     dim = _counted(len(shape), dimension)
     length = shape[dim] if shape else 1

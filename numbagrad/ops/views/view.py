@@ -361,6 +361,10 @@ def _swap_of_matrices(
             + (hint if rank > 2 else "")
         )
 
+    swapped.__doc__ = (
+        f"The {'conjugate' if conjugate else 'tensor'} with its last dimensions swapped: {what}."
+        "\n\nRaises:\n    RuntimeError: for a tensor with other dimensions."
+    )
     return swapped
 
 
