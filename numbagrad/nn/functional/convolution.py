@@ -1,8 +1,9 @@
-"""Convolutions and transposed convolutions of one to three dimensions; ``unfold`` and ``fold``.
+"""Convolutions and transposed convolutions of one to three dimensions.
 
-Called by users and by the layers of ``nn/convolution.py``. A convolution is a matrix product with a
-copy of the windows. Convolution, its gradient of the input and its gradient of the weight are three
-operators, and the gradients of each are the other two.
+Called by users and by the layers of ``nn/convolution.py``. Convolution, its gradient of the input
+and its gradient of the weight are three operators, and the gradients of each are the other two. The
+executor has kernels for them (``executor/convolution.py``). Windows of one element are matrix
+products as they are; what has no kernel is a matrix product with a copy of the windows.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import numpy as np
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
+from ...executor import convolution as executor
 from ...executor.matmul import matmul as product
+from ...executor.plan.windows import Form
 from ...ops.arguments.kinds import Sizes
 from ...ops.complex.lazy_conj import conjugate
 from ...ops.operators.tensor_operator import TensorOperator
@@ -113,34 +116,73 @@ def _stack(matrices: Array, batch: int) -> Array:
     return repeated.reshape(batch * len(matrices), *matrices.shape[1:])
 
 
-def _convolve(input: Array, weight: Array, geometry: Geometry) -> Array:
+def _form(batch: int, weight: tuple[int, ...], geometry: Geometry, transposed: bool) -> Form:
+    """A convolution with a weight of this shape, or its transpose, as kernels see it."""
+    windows, groups = geometry.windows, geometry.groups
+    outputs, inputs = weight[0] // groups, weight[1]
+    sides = geometry.sizes, geometry.counts()
+    if transposed:
+        outputs, inputs, sides = inputs, outputs, sides[::-1]
+    return Form(batch, groups, inputs, outputs, *sides, *windows, transposed)
+
+
+def _is_product(geometry: Geometry) -> bool:
+    """Whether windows are elements: a convolution is a product of its operands as they are."""
+    kernel, stride, padding, _ = geometry.windows
+    return math.prod(kernel) == 1 and math.prod(stride) == 1 and not any(padding)
+
+
+def _convolve(
+    input: Array, weight: Array, geometry: Geometry, bias: Array | None = None
+) -> Array:
+    if not _is_product(geometry) or geometry.groups > 1:
+        form = _form(len(input), weight.shape, geometry, transposed=False)
+        made = executor.convolve(form, input, weight, bias)
+        if made is not None:
+            return made
     columns = _columns(input, geometry, (0, 1, 2, 3))
     columns = columns.reshape(columns.shape[0] * columns.shape[1], *columns.shape[2:])
     made = product(_stack(_grouped(weight, geometry.groups), len(input)), columns)
-    return made.reshape(len(input), weight.shape[0], *geometry.counts())
+    made = made.reshape(len(input), weight.shape[0], *geometry.counts())
+    return made if bias is None else _with_bias(made, bias)
 
 
-def _input_gradient(grad: Array, weight: Array, geometry: Geometry) -> Array:
+def _input_gradient(
+    grad: Array, weight: Array, geometry: Geometry, bias: Array | None = None
+) -> Array:
     windows, groups, sizes = geometry.windows, geometry.groups, geometry.sizes
+    if not _is_product(geometry) or groups > 1:
+        form = _form(len(grad), weight.shape, geometry, transposed=True)
+        made = executor.convolve(form, grad, weight, bias)
+        if made is not None:
+            return made
     batch = len(grad)
     matrices = _grouped(weight, groups).transpose(0, 2, 1)
     rows = grad.reshape(batch * groups, weight.shape[0] // groups, math.prod(geometry.counts()))
     columns = product(_stack(matrices, batch), rows)
     channels = weight.shape[1] * groups
     shape = (batch, channels, *windows.kernel, *geometry.counts())
-    return windows.scatter(columns.reshape(shape), sizes)
+    if _is_product(geometry):
+        made = columns.reshape(batch, channels, *sizes)
+    else:
+        made = windows.scatter(columns.reshape(shape), sizes)
+    return made if bias is None else _with_bias(made, bias)
 
 
 def _weight_gradient(input: Array, grad: Array, geometry: Geometry) -> Array:
     windows, groups = geometry.windows, geometry.groups
+    outputs = grad.shape[1]
+    weight = (outputs, input.shape[1] // groups, *windows.kernel)
+    form = _form(len(input), weight, geometry, transposed=False)
+    made = executor.correlate(form, input, grad, weight)
+    if made is not None:
+        return made
     columns = _columns(input, geometry, (1, 2, 0, 3))
     places = columns.shape[2] * columns.shape[3]
     columns = columns.reshape(groups, columns.shape[1], places)
-    outputs = grad.shape[1]
     rows = grad.reshape(len(grad), groups, outputs // groups, math.prod(geometry.counts()))
     rows = rows.transpose(1, 2, 0, 3).reshape(groups, outputs // groups, places)
-    made = product(rows, columns.transpose(0, 2, 1))
-    return made.reshape(outputs, input.shape[1] // groups, *windows.kernel)
+    return product(rows, columns.transpose(0, 2, 1)).reshape(weight)
 
 
 def _in_channels(value: Tensor) -> Tensor:
@@ -211,7 +253,7 @@ def _bias_gradient(grad: Tensor) -> Tensor:
 #: in passing.
 _convolution_and_bias = TensorOperator(
     "convolution",
-    lambda input, weight, bias, geometry: _with_bias(_convolve(input, weight, geometry), bias),
+    lambda input, weight, bias, geometry: _convolve(input, weight, geometry, bias),
     {
         "input": lambda grad, weight, geometry: _transposed(grad, conjugate(weight), geometry),
         "weight": lambda grad, input, geometry: _correlation(conjugate(input), grad, geometry),
@@ -220,9 +262,7 @@ _convolution_and_bias = TensorOperator(
 )
 _transposed_and_bias = TensorOperator(
     "convolution",
-    lambda input, weight, bias, geometry: _with_bias(
-        _input_gradient(input, weight, geometry), bias
-    ),
+    lambda input, weight, bias, geometry: _input_gradient(input, weight, geometry, bias),
     {
         "input": lambda grad, weight, geometry: _convolution(grad, conjugate(weight), geometry),
         "weight": lambda grad, input, geometry: _correlation(grad, conjugate(input), geometry),

@@ -1,0 +1,282 @@
+"""Plans of convolutions: blocks, planes and distances, for the kernels of ``kernels/convolution``.
+
+Called by ``executor/convolution.py``. A plan follows from shapes and options alone, so results do
+not depend on threads. Its words are described in ``kernels/convolution/layout.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...kernels.convolution import layout as w
+
+Sizes = tuple[int, ...]
+
+#: Elements of the source that a unit of work copies, where it can be so few: half of a cache.
+_COPIED = 96 * 1024
+
+#: Elements of a window that are summed up at a time: with twelve rows, what a first-level cache has.
+_DEPTH = 768
+
+#: What lengths are a multiple of: the lanes of the widest vectors, and of all others.
+_LANES = 16
+
+#: Multiplications that are worth a thread, and units of work that many threads can share.
+_SHARE, _UNITS = 500_000, 16
+
+#: Positions along a line that are kept together as long as there is room.
+_LINE = 64
+
+#: Elements of all partial sums of a gradient of weights.
+_PARTIAL_SUMS = 1 << 20
+
+
+class Form(NamedTuple):
+    """A convolution, or a transposed one, as its kernels see it.
+
+    ``source`` and ``result`` are spatial sizes, in which the options have an entry for each
+    dimension; ``channels`` and ``rows`` are those of a group, of the source and of the result.
+    """
+
+    batch: int
+    groups: int
+    channels: int
+    rows: int
+    source: Sizes
+    result: Sizes
+    kernel: Sizes
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+    transposed: bool
+
+    def of_volumes(self) -> Form:
+        """The same with three spatial dimensions."""
+        missing = 3 - len(self.source)
+        ones, zeros = (1,) * missing, (0,) * missing
+        return self._replace(
+            source=ones + self.source, result=ones + self.result, kernel=ones + self.kernel,
+            stride=ones + self.stride, padding=zeros + self.padding,
+            dilation=ones + self.dilation,
+        )  # fmt: skip
+
+
+class Plan(NamedTuple):
+    """The words of a plan, and how its kernel is launched.
+
+    Attributes:
+        words: an array of int64, read-only.
+        units, grain: units of work, and how many are worth a thread.
+        parts: of a gradient of weights, how many sums there are of each element.
+    """
+
+    words: np.ndarray[Any, Any]
+    units: int
+    grain: int
+    parts: int = 1
+
+
+class _Dimension(NamedTuple):
+    """The positions of windows along a dimension.
+
+    ``starts`` are the source elements where planes begin; of each phase of the result ``phases``
+    has the first result element, and the taps: number in the kernel, plane, distance.
+    """
+
+    positions: int
+    reach: int
+    starts: Sizes
+    phases: tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...]
+
+
+def _dimension(
+    result: int, kernel: int, stride: int, padding: int, dilation: int, transposed: bool
+) -> _Dimension:
+    places = [divmod(k * dilation, stride) for k in range(kernel)]
+    reach = places[-1][0]
+    if not transposed:
+        offsets = sorted({offset for _, offset in places})
+        taps = [(k, offsets.index(offset), j) for k, (j, offset) in enumerate(places)]
+        starts = tuple([offset - padding for offset in offsets])
+        return _Dimension(result, reach, starts, ((0, tuple(taps)),))
+    first, last = padding // stride, (padding + result - 1) // stride
+    phases = []
+    for phase in range(stride):
+        taps = [(k, 0, reach - j) for k, (j, offset) in enumerate(places) if offset == phase]
+        phases.append((first * stride + phase - padding, tuple(taps)))
+    return _Dimension(last - first + 1, reach, (first - reach,), tuple(phases))
+
+
+class _Blocks:
+    """Positions of each dimension in a block, made smaller until the copy of a block fits."""
+
+    def __init__(self, form: Form, dimensions: Sequence[_Dimension]):
+        self.form = form
+        self.dimensions = dimensions
+        self.planes = math.prod([len(each.starts) for each in dimensions])
+        self.sizes = [each.positions for each in dimensions]
+
+    @property
+    def plane(self) -> list[int]:
+        return [b + each.reach for b, each in zip(self.sizes, self.dimensions, strict=True)]
+
+    @property
+    def channel_step(self) -> int:
+        step = _whole(self.planes * math.prod(self.plane) + _LANES, _LANES)
+        return step + _LANES if step % 1024 == 0 else step
+
+    @property
+    def length(self) -> int:
+        _, height, width = self.plane
+        z, y, x = self.sizes
+        return _whole(((z - 1) * height + y - 1) * width + x, _LANES)
+
+    def _fits(self, copied: int) -> bool:
+        return self.form.channels * self.channel_step <= copied and self.length <= w.LONGEST
+
+    def shrink(self) -> bool:
+        """Find blocks that fit; False if not even the smallest one does."""
+        for copied, line in ((_COPIED, _LINE), (w.SOURCE_ELEMENTS, _LANES)):
+            pieces = [1, 1, 1]
+            self.sizes = [each.positions for each in self.dimensions]
+            while not self._fits(copied):
+                least = (1, 1, line)
+                dimension = next((d for d in range(3) if self.sizes[d] > least[d]), None)
+                if dimension is None:
+                    break
+                pieces[dimension] += 1 + pieces[dimension] // 4
+                self.sizes[dimension] = -(
+                    -self.dimensions[dimension].positions // pieces[dimension]
+                )
+            else:
+                return True
+        return False
+
+
+def _whole(count: int, unit: int) -> int:
+    """The least multiple of a unit that is not less."""
+    return -(-count // unit) * unit
+
+
+@functools.lru_cache(maxsize=512)
+def product_plan(form: Form) -> Plan | None:
+    """The plan of ``convolve``, or None for windows that scratch memory has no room for."""
+    form = form.of_volumes()
+    made = _common(form)
+    if made is None:
+        return None
+    words, blocks = made
+    units = form.batch * form.groups * math.prod(words[w.BLOCKS : w.BLOCKS + 3])
+    row_block = form.rows
+    if units < _UNITS:
+        row_block = _whole(-(-form.rows * units // _UNITS), w.PANEL)
+    row_blocks = -(-form.rows // row_block)
+    words[w.ROW_BLOCK], words[w.ROW_BLOCKS] = row_block, row_blocks
+    steps = min(row_block, form.rows) * blocks.length * form.channels * math.prod(form.kernel)
+    return Plan(_frozen(words), units * row_blocks, max(1, _SHARE // max(steps, 1)))
+
+
+@functools.lru_cache(maxsize=512)
+def weights_plan(form: Form) -> Plan | None:
+    """The plan of ``correlate`` for a convolution, or None as for ``product_plan``."""
+    form = form.of_volumes()
+    made = _common(form)
+    if made is None:
+        return None
+    words, blocks = made
+    pieces = form.batch * math.prod(words[w.BLOCKS : w.BLOCKS + 3])
+    row_block = min(form.rows, w.SUM_ELEMENTS // blocks.length)
+    row_blocks = -(-form.rows // row_block)
+    elements = form.groups * form.rows * form.channels * math.prod(form.kernel)
+    parts = min(pieces, -(-_UNITS // (form.groups * row_blocks)), max(1, _PARTIAL_SUMS // elements))
+    if parts * form.groups * row_blocks < _UNITS:
+        shares = -(-_UNITS // (parts * form.groups))
+        row_block = min(row_block, _whole(-(-form.rows // shares), 6))
+        row_blocks = -(-form.rows // row_block)
+    copied = max(form.channels * blocks.channel_step, 1)
+    images = min(
+        -(-pieces // parts), max(1, _COPIED // copied), w.SUM_ELEMENTS // (row_block * blocks.length)
+    )
+    words[w.ROW_BLOCK], words[w.ROW_BLOCKS] = row_block, row_blocks
+    words[w.IMAGES], words[w.PARTS] = images, parts
+    units = parts * form.groups * row_blocks
+    steps = row_block * blocks.length * form.channels * math.prod(form.kernel) * pieces // parts
+    return Plan(_frozen(words), units, max(1, _SHARE // max(steps, 1)), parts)
+
+
+def _common(form: Form) -> tuple[list[int], _Blocks] | None:
+    """The words that both kinds of plans have, and the blocks."""
+    options = (form.result, form.kernel, form.stride, form.padding, form.dilation)
+    dimensions = [_dimension(*each, form.transposed) for each in zip(*options, strict=True)]
+    blocks = _Blocks(form, dimensions)
+    if not blocks.shrink():
+        return None
+    words = [0] * w.WORDS
+    words[w.BATCH : w.ROWS + 1] = form.batch, form.groups, form.channels, form.rows
+    ones = (1, 1, 1)
+    for place, values in (
+        (w.SOURCE, form.source),
+        (w.RESULT, form.result),
+        (w.POSITIONS, [each.positions for each in dimensions]),
+        (w.BLOCK, blocks.sizes),
+        (w.BLOCKS, [-(-d.positions // b) for d, b in zip(dimensions, blocks.sizes, strict=True)]),
+        (w.STEP, ones if form.transposed else form.stride),
+        (w.PLANE, blocks.plane),
+        (w.RESULT_STEP, form.stride if form.transposed else ones),
+    ):
+        words[place : place + 3] = values
+    words[w.CHANNEL_STEP], words[w.LENGTH] = blocks.channel_step, blocks.length
+    words[w.PLANES], words[w.PLANES_AT] = blocks.planes, len(words)
+    words += itertools.chain(*itertools.product(*[each.starts for each in dimensions]))
+    taps = math.prod(form.kernel)
+    words[w.KERNEL] = taps
+    most = max(1, _DEPTH // taps)
+    pieces = max(1, -(-form.channels // most))
+    words[w.DEPTH_CHANNELS] = max(1, -(-form.channels // pieces))
+    _add_phases(words, form, blocks)
+    return words, blocks
+
+
+def _add_phases(words: list[int], form: Form, blocks: _Blocks) -> None:
+    """Append the phases of the result, with their tables."""
+    phases = list(itertools.product(*[each.phases for each in blocks.dimensions]))
+    words[w.PHASES], words[w.PHASES_AT] = len(phases), len(words)
+    words += [0] * (w.PHASE_WORDS * len(phases))
+    starts = [len(each.starts) for each in blocks.dimensions]
+    weights = 0
+    for number, phase in enumerate(phases):
+        at = words[w.PHASES_AT] + number * w.PHASE_WORDS
+        numbers, distances = [], []
+        for taps in itertools.product(*[taps for _, taps in phase]):
+            numbers.append(_flat([tap[0] for tap in taps], form.kernel))
+            plane = _flat([tap[1] for tap in taps], starts)
+            distance = _flat([tap[2] for tap in taps], blocks.plane)
+            distances.append(plane * math.prod(blocks.plane) + distance)
+        words[at + w.TAPS], words[at + w.WEIGHTS_AT] = len(numbers), weights
+        words[at + w.FIRST : at + w.FIRST + 3] = [first for first, _ in phase]
+        words[at + w.NUMBERS_AT] = len(words)
+        words += numbers
+        words[at + w.OFFSETS_AT] = len(words)
+        for channel in range(words[w.DEPTH_CHANNELS]):
+            words += [channel * blocks.channel_step + distance for distance in distances]
+        weights += form.groups * form.rows * form.channels * len(numbers)
+
+
+def _flat(indices: Sequence[int], sizes: Sequence[int]) -> int:
+    """The number of an element in C order."""
+    found = 0
+    for index, size in zip(indices, sizes, strict=True):
+        found = found * size + index
+    return found
+
+
+def _frozen(words: list[int]) -> np.ndarray[Any, Any]:
+    made = np.array(words, np.int64)
+    made.flags.writeable = False
+    return made
