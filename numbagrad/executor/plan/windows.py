@@ -21,7 +21,7 @@ Sizes = tuple[int, ...]
 #: Elements of the source that a unit of work copies, where it can be so few: half of a cache.
 _COPIED = 96 * 1024
 
-#: Elements of a window that are summed up at a time: with twelve rows, what a first-level cache has.
+#: Elements of windows that are summed up at a time: twelve rows of them fit a first-level cache.
 _DEPTH = 768
 
 #: What lengths are a multiple of: the lanes of the widest vectors, and of all others.
@@ -201,7 +201,9 @@ def weights_plan(form: Form) -> Plan | None:
         row_blocks = -(-form.rows // row_block)
     copied = max(form.channels * blocks.channel_step, 1)
     images = min(
-        -(-pieces // parts), max(1, _COPIED // copied), w.SUM_ELEMENTS // (row_block * blocks.length)
+        -(-pieces // parts),
+        max(1, _COPIED // copied),
+        w.SUM_ELEMENTS // (row_block * blocks.length),
     )
     words[w.ROW_BLOCK], words[w.ROW_BLOCKS] = row_block, row_blocks
     words[w.IMAGES], words[w.PARTS] = images, parts

@@ -95,7 +95,11 @@ def copies_of(shape: TileShape) -> Copies:
         first = (image * word(plan, GROUPS) + group) * channels
         for plane in range(planes):
             entry = word(plan, PLANES_AT) + 3 * plane
-            z, y, x = v_z + word(plan, entry), v_y + word(plan, entry + 1), v_x + word(plan, entry + 2)
+            z, y, x = (
+                v_z + word(plan, entry),
+                v_y + word(plan, entry + 1),
+                v_x + word(plan, entry + 2),
+            )
             lo_z, hi_z = first_inside(z, step_z), end_inside(z, step_z, depth, pz)
             lo_y, hi_y = first_inside(y, step_y), end_inside(y, step_y, height, py)
             lo_x, hi_x = first_inside(x, step_x), end_inside(x, step_x, width, px)
@@ -117,7 +121,7 @@ def copies_of(shape: TileShape) -> Copies:
                     if step_x == 1:
                         copy(hi_y - lo_y, hi_x - lo_x, into, px, row, step_y * width, zero)
                     else:
-                        for j in range(hi_y - lo_y):
+                        for _ in range(hi_y - lo_y):
                             for i in range(hi_x - lo_x):
                                 store(into, i, load(row, i * step_x, element), element)
                             into += px * size
@@ -163,7 +167,7 @@ def copies_of(shape: TileShape) -> Copies:
                     copy(hi_y - lo_y, hi_x - lo_x, into, step_y * width, source, px, number)
                 else:
                     added = load(number, 0, element)
-                    for j in range(hi_y - lo_y):
+                    for _ in range(hi_y - lo_y):
                         for i in range(hi_x - lo_x):
                             store(into, i * step_x, load(source, i, element) + added, element)
                         into += step_y * width * size

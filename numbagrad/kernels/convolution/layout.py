@@ -1,4 +1,4 @@
-"""The words of a plan of a convolution, which its kernels read and ``executor/plan/windows.py`` makes.
+"""The words of a plan of a convolution: ``executor/plan/windows.py`` makes what kernels read.
 
 The *source* is what windows lie in: the input, or the gradient of the output for a transposed
 convolution. *Positions* are the places of windows, counted from 0 in each of three spatial

@@ -150,9 +150,10 @@ def convolve(args, lo, hi):
     takes=Words(arranged=element, weights=element, plan=int64), variants=dtypes("float32 float64")
 )
 def arrange(args, lo, hi):
-    """Weights (groups * channels, rows, *kernel) as those of each phase of a transposed convolution.
+    """Weights (groups * channels, rows, *kernel) for the phases of a transposed convolution.
 
-    These are matrices (rows × channels * taps), one for each group. A unit is a row of a group.
+    Those of a phase are matrices (rows × channels * taps), one for each group. A unit is a row of
+    a group.
     """
     arranged, weights, plan = load(args, 0, int64), load(args, 1, int64), load(args, 2, int64)
     rows, channels = load(plan, ROWS, int64), load(plan, CHANNELS, int64)

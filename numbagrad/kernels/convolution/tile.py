@@ -1,7 +1,7 @@
-"""Micro-kernels of products that read windows where they lie, built as LLVM IR for any vector width.
+"""Micro-kernels of products that read windows where they lie, as LLVM IR for any vector width.
 
-Used by ``product`` and ``weights``; imported only to compile. A window is a table of distances: each
-element of a kernel is that many elements behind the position. Vectors run along positions, and
+Used by ``product`` and ``weights``; imported only to compile. A window is a table of distances:
+each element of a kernel is that many elements behind the position. Vectors run along positions, and
 whole ones are read, also behind the last position. Strides and distances count elements, and no
 size is 0.
 """
@@ -183,9 +183,7 @@ def _dot_tile(module: ir.Module, shape: TileShape, height: int, width: int) -> A
         zeros = [emit.zero()] * (height * width)
         sums = emit.loop(images, 1, [a, b, *zeros], image, True)[2:]
         totals = [_total(emit, vector) for vector in sums]
-        places = [
-            emit.at(start, j) for start in emit.steps(c, c_row, height) for j in range(width)
-        ]
+        places = [emit.at(start, j) for start in emit.steps(c, c_row, height) for j in range(width)]
         before = builder.block
         with builder.if_then(accumulate):
             added = [
@@ -234,7 +232,8 @@ def _dots(module: ir.Module, shape: TileShape) -> Any:
 
 
 def multiply_window_dots(shape: TileShape) -> Any:
-    """``(rows, columns, count, images, a, a_row, a_image, b, b_image, table, c, c_row, accumulate)``.
+    """``(rows, columns, count, images, a, a_row, a_image, b, b_image, table, c, c_row,
+    accumulate)``.
 
     ``c[r, k] = sum over images i and q < count of a[i, r, q] * b[i, q + table[k]]``, or that added
     to c. The count is a whole number of vectors.
@@ -253,9 +252,7 @@ def multiply_window_dots(shape: TileShape) -> Any:
                         total = _added(shape, first, second, total)
                 _write_element(shape, c, row * c_row + column, total, accumulate)
 
-    return as_primitive(
-        "multiply_window_dots", "iiiipiipippib", lambda m: _dots(m, shape), body
-    )
+    return as_primitive("multiply_window_dots", "iiiipiipippib", lambda m: _dots(m, shape), body)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -123,9 +123,12 @@ def correlate(args, lo, hi):
     release(buffer)
 
 
-@kernel(takes=Words(total=element, sums=element, parts=int, length=int), variants=dtypes("float32 float64"))
+@kernel(
+    takes=Words(total=element, sums=element, parts=int, length=int),
+    variants=dtypes("float32 float64"),
+)
 def join(args, lo, hi):
-    """``total[i]``: the sum of element i of all parts, in order; words: total, sums, parts, size."""
+    """``total[i]``: the sum of element i of all parts, each so ``length``, in order."""
     total, sums = load(args, 0, int64), load(args, 1, int64)
     parts, length = load(args, 2, int64), load(args, 3, int64)
     for i in range(lo, hi):

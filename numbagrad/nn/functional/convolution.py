@@ -132,9 +132,7 @@ def _is_product(geometry: Geometry) -> bool:
     return math.prod(kernel) == 1 and math.prod(stride) == 1 and not any(padding)
 
 
-def _convolve(
-    input: Array, weight: Array, geometry: Geometry, bias: Array | None = None
-) -> Array:
+def _convolve(input: Array, weight: Array, geometry: Geometry, bias: Array | None = None) -> Array:
     if not _is_product(geometry) or geometry.groups > 1:
         form = _form(len(input), weight.shape, geometry, transposed=False)
         made = executor.convolve(form, input, weight, bias)
