@@ -32,7 +32,7 @@ def _with_scratch(module: str, name: str, dtype: str) -> WordKernel:
     found = _kernel(module, name, dtype)
     address = found.address
     if address not in _reserved:
-        words = np.zeros(1, np.int64)
+        words = np.zeros(5, np.int64)
         library.callable_at(address)(words.ctypes.data, 0, -1)
         if words[0] == 0:
             raise MemoryError(f"{name}: no memory for the copies of images that it makes")

@@ -16,7 +16,7 @@ from ...codegen.kernel import Values, element, kernel, variable
 from ...codegen.vector_emitter import tile_shape
 from ..dtypes import dtypes
 from ..matmul.problem import quotient, smaller, word
-from ..matmul.scratch import acquire, aligned, release
+from ..matmul.scratch import aligned
 from ..packing import Words, optional
 from .copies import copies_of
 from .layout import (
@@ -38,10 +38,10 @@ from .layout import (
     ROWS,
     SLACK,
     SOURCE_ELEMENTS,
-    SUM_ELEMENTS,
     TAPS,
     WEIGHTS_AT,
 )
+from .scratch import BYTES, acquire, release
 from .tile import clear, multiply_windows
 
 read_block, write_block = variable("read_block"), variable("write_block")
@@ -49,9 +49,6 @@ multiply, clear_sums = variable("multiply"), variable("clear_sums")
 
 #: Bytes of an element.
 size = variable("size")
-
-#: Elements of scratch memory.
-SCRATCH = SOURCE_ELEMENTS + SUM_ELEMENTS + 3 * SLACK
 
 
 def values_of(dtype: str, vector_bits: int | None = None) -> Values:
@@ -95,7 +92,7 @@ def convolve(args, lo, hi):
     """
     result, source, weights = word(args, 0), word(args, 1), word(args, 2)
     bias, plan = word(args, 3), word(args, 4)
-    buffer = acquire(SCRATCH * size, lo < hi)
+    buffer = acquire(BYTES, lo < hi)
     if hi < lo:
         store(args, 0, buffer, int64)
     if buffer == 0:

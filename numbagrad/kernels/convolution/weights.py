@@ -15,7 +15,7 @@ from ...codegen.kernel import Values, element, kernel, variable
 from ...codegen.vector_emitter import tile_shape
 from ..dtypes import dtypes
 from ..matmul.problem import quotient, smaller, word
-from ..matmul.scratch import acquire, aligned, release
+from ..matmul.scratch import aligned
 from ..packing import Words
 from .copies import copies_of
 from .layout import (
@@ -35,16 +35,13 @@ from .layout import (
     ROWS,
     SLACK,
     SOURCE_ELEMENTS,
-    SUM_ELEMENTS,
     TAPS,
 )
+from .scratch import BYTES, acquire, release
 from .tile import multiply_window_dots
 
 read_block, read_result = variable("read_block"), variable("read_result")
 multiply, size = variable("multiply"), variable("size")
-
-#: Elements of scratch memory.
-SCRATCH = SOURCE_ELEMENTS + SUM_ELEMENTS + 3 * SLACK
 
 
 def values_of(dtype: str, vector_bits: int | None = None) -> Values:
@@ -76,7 +73,7 @@ def correlate(args, lo, hi):
     end of a line, too.
     """
     sums, source, grad, plan = word(args, 0), word(args, 1), word(args, 2), word(args, 3)
-    buffer = acquire(SCRATCH * size, lo < hi)
+    buffer = acquire(BYTES, lo < hi)
     if hi < lo:
         store(args, 0, buffer, int64)
     if buffer == 0:
