@@ -20,8 +20,9 @@ __all__ = ["distribution", "install_as_torch", "load_ipython_extension", "main",
            "uninstall_as_torch", "unload_ipython_extension"]  # fmt: skip
 
 _USAGE = """usage: python -m numbagrad [-c command | -m module | script] [arguments]
+       python -m numbagrad warm [script] [arguments]
 
-Runs a program in which `import torch` finds numbagrad."""
+Runs a program in which `import torch` finds numbagrad, or compiles kernels ahead of their use."""
 
 #: How often the name was installed and not taken away again.
 _depth = 0
@@ -119,7 +120,7 @@ def main(arguments: list[str]) -> int | None:
 
     Args:
         arguments: as behind ``python -m numbagrad``: ``script.py ...``, ``-m module ...`` or
-            ``-c command ...``.
+            ``-c command ...``; or ``warm ...`` (see ``warming.py``).
     """
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_USAGE)
@@ -131,6 +132,10 @@ def main(arguments: list[str]) -> int | None:
     if first.startswith("-") and first not in ("-m", "-c"):
         print(f"unknown option {first}\n{_USAGE}", file=sys.stderr)
         return 2
+    if first == "warm":
+        from . import warming  # which only this command needs
+
+        return warming.main(rest)
     install_as_torch()
     # Python has put the current folder in front of the path, as it does for -m.
     if first == "-m":

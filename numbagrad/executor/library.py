@@ -63,7 +63,8 @@ class Kernel:
     """A kernel of this process, as ``explain`` shows it.
 
     `origin` is "compiled" or "loaded". `source` is the text of a generated kernel and `path` the
-    file it is kept in; a hand-written one is `name` in the module `module`.
+    file it is kept in; a hand-written one is `name` in the module `module`. `fastmath` and `code`
+    are the options that it is compiled with (``codegen/compiler.py``).
     """
 
     name: str
@@ -72,6 +73,8 @@ class Kernel:
     source: str | None = None
     path: pathlib.Path | None = None
     module: str | None = None
+    fastmath: tuple[str, ...] = ("contract",)
+    code: str = "loops"
 
 
 _statistics = Statistics()
@@ -324,27 +327,56 @@ def hand_written(
     ``code`` is "calls" for functions without a loop that matters: they compile faster. Without
     ``compiling`` the address is 0 for what would have to be compiled first.
     """
-    symbol = _symbol(function)
-
-    is_launcher = module.startswith("native.")
-
-    def python() -> Callable[..., Any]:
-        found = importlib.import_module(f"numbagrad.{module}")
-        if is_launcher:
-            return getattr(found, function)
-        return _declared(found.__name__, function, (signature, fastmath, code))
-
-    text = _sources.of_module(module)
-    content = _content("hand written", module, function, signature, code, text, *fastmath)
+    python = functools.partial(_hand_written_function, module, function, signature, fastmath, code)
+    content = _hand_written_content(module, function, signature, fastmath, code)
     key = _key(content)
     if not compiling and key not in _addresses and _stored(content) is None:
         return 0
-    address = _address(content, symbol, python, (signature, fastmath, code))
+    address = _address(content, _symbol(function), python, (signature, fastmath, code))
     if recorder is not None:
-        recorder(
-            Kernel(function, _origins[_key_here(key)], signature, module=f"numbagrad.{module}")
-        )
+        origin, full = _origins[_key_here(key)], f"numbagrad.{module}"
+        recorder(Kernel(function, origin, signature, None, None, full, fastmath, code))
     return address
+
+
+def _hand_written_content(
+    module: str, function: str, signature: str, fastmath: tuple[str, ...], code: str
+) -> str:
+    text = _sources.of_module(module)
+    return _content("hand written", module, function, signature, code, text, *fastmath)
+
+
+def _hand_written_function(
+    module: str, function: str, signature: str, fastmath: tuple[str, ...], code: str
+) -> Callable[..., Any]:
+    found = importlib.import_module(f"numbagrad.{module}")
+    if module.startswith("native."):
+        return getattr(found, function)
+    return _declared(found.__name__, function, (signature, fastmath, code))
+
+
+def compile_ahead(kernel: Kernel) -> tuple[str, bytes]:
+    """The key and the object file of a kernel for :func:`loader.target`, which need not run here.
+
+    ``kernel`` is what a recorder was given, in whatever process.
+    """
+    from ..codegen.compiler import compile_to_object
+
+    options = kernel.signature, kernel.fastmath, kernel.code
+    if kernel.source is not None:
+        content = _generated_content(kernel.name, kernel.source, *options[:2])
+        function = _function(_key(content), kernel.source)
+    else:
+        module = (kernel.module or "").removeprefix("numbagrad.")
+        content = _hand_written_content(module, kernel.name, *options)
+        function = _hand_written_function(module, kernel.name, *options)
+    key = _key(content)
+    data = cache().read(key)
+    if data is None:
+        signature, fastmath, code = options
+        data = compile_to_object(function, signature, _symbol(kernel.name), fastmath, code)
+        cache().write(key, data)
+    return key, data
 
 
 # Kernels that Python calls are the same machine code as those of the executor.
@@ -374,16 +406,14 @@ def generated(
     ``code`` says which passes it is worth (see ``compiler.py``) and follows from the source, which
     is kept beside the object, so that it can be read and stepped through.
     """
-    symbol = _symbol(name)
-
     content = _generated_content(name, source, signature, fastmath)
     key = _key(content)
     python = functools.partial(_function, key, source)
-    address = _address(content, symbol, python, (signature, fastmath, code))
+    address = _address(content, _symbol(name), python, (signature, fastmath, code))
     if recorder is not None:
-        recorder(
-            Kernel(name, _origins[_key_here(key)], signature, source, cache().source_path(key))
-        )
+        path = cache().source_path(key)
+        origin = _origins[_key_here(key)]
+        recorder(Kernel(name, origin, signature, source, path, None, fastmath, code))
     return address
 
 

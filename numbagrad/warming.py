@@ -1,0 +1,290 @@
+"""Kernels compiled before they are needed: ``python -m numbagrad warm [script.py [arguments]]``.
+
+Without a script the command runs small programs, one a process and as many at a time as there are
+CPUs, which make the usual layers, losses and optimizers compile what they need, for this very CPU.
+With one it runs the script until it ends, or until it has compiled nothing for a while. What was
+compiled lies in the cache of the user from then on. ``tools/ship_kernels.py`` runs the programs
+for the kernels that come with the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__all__ = ["PROGRAMS", "main", "run_program"]
+
+
+def _train(torch: Any, model: Any, loss: Callable[[], Any], optimizer: Any, steps: int = 2) -> None:
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+
+
+def two_layer(torch: Any) -> None:
+    """The two-layer net: with tensors, with modules, and its step compiled."""
+    x, y = torch.randn(64, 1000), torch.randn(64, 10)
+    w1 = torch.randn(1000, 100, requires_grad=True)
+    w2 = torch.randn(100, 10, requires_grad=True)
+    for _ in range(2):
+        loss = (x.mm(w1).clamp(min=0).mm(w2) - y).pow(2).sum()
+        loss.backward()
+        with torch.no_grad():
+            for w in (w1, w2):
+                w -= 1e-6 * w.grad
+                w.grad.zero_()
+    model = torch.nn.Sequential(
+        torch.nn.Linear(1000, 100), torch.nn.ReLU(), torch.nn.Linear(100, 10)
+    )
+    criterion = torch.nn.MSELoss(reduction="sum")
+    for optimizer in (
+        torch.optim.SGD(model.parameters(), lr=1e-4),
+        torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9),
+        torch.optim.Adam(model.parameters(), lr=1e-4),
+    ):
+
+        def step(optimizer: Any = optimizer) -> Any:
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step().item()
+        compiled = torch.compile(step)
+        for _ in range(5):
+            compiled()
+
+
+def images(torch: Any) -> None:
+    """LeNet, and a block with batch normalization, average pooling and a residual."""
+    nn = torch.nn
+    lenet = nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),
+    )  # fmt: skip
+    x, y = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
+    optimizer = torch.optim.SGD(lenet.parameters(), lr=0.01, momentum=0.9)
+    _train(torch, lenet, lambda: nn.functional.cross_entropy(lenet(x), y), optimizer)
+    lenet(x).argmax(1).eq(y).sum().item()
+    (lenet(x).argmax(dim=1) == y).float().mean().item()
+    block = nn.Sequential(
+        nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True)
+    )
+    z = torch.randn(4, 8, 16, 16)
+    head = nn.Sequential(nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.1))
+    optimizer = torch.optim.SGD(block.parameters(), lr=0.01, weight_decay=1e-4, nesterov=True,
+                                momentum=0.9)  # fmt: skip
+    _train(torch, block, lambda: head(block(z) + z).mean(), optimizer)
+    block.eval()(z)
+
+
+def transformer(torch: Any) -> None:
+    """Embeddings, layer norms, attention and the feed-forward part, trained with AdamW."""
+    nn = torch.nn
+    embedding, places = nn.Embedding(65, 64), nn.Embedding(32, 64)
+    layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, norm_first=True)
+    plain = nn.TransformerEncoderLayer(64, 4, 128, activation="gelu")
+    head = nn.Linear(64, 65, bias=False)
+    parts = nn.ModuleList([embedding, places, layer, plain, head, nn.LayerNorm(64)])
+    tokens = torch.randint(0, 65, (4, 32))
+    mask = nn.Transformer.generate_square_subsequent_mask(32)
+    optimizer = torch.optim.AdamW(parts.parameters(), lr=1e-3)
+
+    def loss() -> Any:
+        x = embedding(tokens) + places(torch.arange(32))
+        x = layer(x, src_mask=mask)
+        x = plain(x.transpose(0, 1)).transpose(0, 1)
+        q, k, v = x.view(4, 32, 4, 16).transpose(1, 2).unbind(0)[:3]
+        x = x + nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).mean()
+        logits = head(parts[-1](x))
+        return nn.functional.cross_entropy(logits.view(-1, 65), tokens.view(-1))
+
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss().backward()
+        nn.utils.clip_grad_norm_(parts.parameters(), 1.0)
+        optimizer.step()
+    with torch.no_grad():
+        logits = head(embedding(tokens))[:, -1, :] / 0.8
+        values, _ = torch.topk(logits, 10)
+        logits[logits < values[:, [-1]]] = -float("inf")
+        torch.multinomial(torch.softmax(logits, dim=-1), num_samples=1)
+
+
+def sequences(torch: Any) -> None:
+    """LSTM, GRU and a plain recurrence."""
+    nn = torch.nn
+    x = torch.randn(20, 8, 16)
+    for kind in (nn.LSTM, nn.GRU, nn.RNN):
+        layer, head = kind(16, 32), nn.Linear(32, 1)
+        parameters = [*layer.parameters(), *head.parameters()]
+        optimizer = torch.optim.Adam(parameters, lr=1e-3)
+
+        def loss(layer: Any = layer, head: Any = head) -> Any:
+            return nn.functional.mse_loss(head(layer(x)[0]), torch.zeros(20, 8, 1))
+
+        _train(torch, layer, loss, optimizer)
+
+
+_UNARY = ("abs", "neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu",
+          "square", "reciprocal", "log1p", "expm1", "floor", "round", "sign", "erf")  # fmt: skip
+_BINARY = ("add", "sub", "mul", "div", "maximum", "minimum", "pow", "atan2")
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_REDUCTIONS = ("sum", "mean", "amax", "amin", "prod", "var", "std", "logsumexp")
+
+
+def operators(torch: Any) -> None:
+    """Pointwise operators and reductions of both floating dtypes, and their gradients."""
+    for dtype in (torch.float32, torch.float64):
+        x = torch.rand(8, 12, dtype=dtype).add_(0.5).requires_grad_()
+        y = torch.rand(8, 12, dtype=dtype).add_(0.5).requires_grad_()
+        row = torch.rand(12, dtype=dtype).add_(0.5).requires_grad_()
+        for name in _UNARY:
+            getattr(torch, name)(x).sum().backward()
+        for name in _BINARY:
+            function = getattr(torch, name)
+            for other in (y, row, torch.tensor(2.0, dtype=dtype)):
+                function(x, other).sum().backward()
+        for value in (x + 1, x - 1, x * 2, x / 2, 1 - x, 1 / x, x**2, x**3, x**0.5):
+            value.sum().backward()
+        for name in _COMPARISONS:
+            getattr(torch, name)(x, y)
+            getattr(torch, name)(x, 1.0)
+        for name in _REDUCTIONS:
+            function = getattr(torch, name)
+            function(x, dim=1).sum().backward()
+            function(x, dim=0, keepdim=True).sum().backward()
+        x.max().backward()
+        x.max(dim=1).values.sum().backward()
+        x.cumsum(0).sum().backward()
+        x.softmax(1).log().sum().backward()
+        x.log_softmax(-1).sum().backward()
+        torch.cat([x, y]).mean().backward()
+        torch.stack([x, y]).mean().backward()
+        torch.where(x > 1, x, y).sum().backward()
+        x[torch.tensor([0, 2])].sum().backward()
+        x[:, 1:3].norm().backward()
+        (x @ y.t()).sum().backward()
+        torch.bmm(x.view(2, 4, 12), y.view(2, 12, 4)).sum().backward()
+        torch.einsum("ij,kj->ik", x, y).sum().backward()
+        (x.sort().values - x.flip(0)).abs().sum().backward()
+
+
+def losses(torch: Any) -> None:
+    """The usual losses, norms and optimizers."""
+    nn = torch.nn
+    x, target = torch.randn(16, 8, requires_grad=True), torch.rand(16, 8)
+    for loss in (nn.MSELoss(), nn.L1Loss(), nn.SmoothL1Loss(), nn.HuberLoss(),
+                 nn.BCEWithLogitsLoss(), nn.KLDivLoss(reduction="batchmean")):  # fmt: skip
+        loss(x, target).backward()
+    nn.BCELoss()(x.sigmoid(), target).backward()
+    nn.NLLLoss()(x.log_softmax(1), torch.randint(0, 8, (16,))).backward()
+    for layer in (nn.LayerNorm(8), nn.BatchNorm1d(8), nn.GELU(), nn.SiLU(), nn.ELU(),
+                  nn.LeakyReLU(), nn.Softplus(), nn.Tanh(), nn.Dropout(0.5)):  # fmt: skip
+        layer(x).sum().backward()
+    model = nn.Linear(8, 4)
+    for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad"):
+        optimizer = getattr(torch.optim, name)(model.parameters(), lr=1e-3)
+        _train(torch, model, lambda: model(x.detach()).pow(2).mean(), optimizer)
+
+
+#: Programs whose kernels are compiled ahead, by name.
+PROGRAMS: dict[str, Callable[[Any], None]] = {
+    function.__name__: function
+    for function in (two_layer, images, transformer, sequences, operators, losses)
+}
+
+
+def run_program(name: str) -> None:
+    """Run one of :data:`PROGRAMS` in this process."""
+    import numbagrad
+
+    numbagrad.manual_seed(0)
+    PROGRAMS[name](numbagrad)
+
+
+def _environment() -> dict[str, str]:
+    """Of processes that compile for this CPU what else would come from the package."""
+    return {**os.environ, "NUMBAGRAD_SHIPPED": "0"}
+
+
+_CODE = "import sys; from numbagrad.warming import run_program; run_program(sys.argv[1])"
+
+
+def _warm_programs() -> int:
+    """Run all programs, as many at a time as there are CPUs; returns an exit status."""
+    waiting, running = list(PROGRAMS), {}
+    failed = []
+    while waiting or running:
+        while waiting and len(running) < (os.cpu_count() or 1):
+            name = waiting.pop(0)
+            command = [sys.executable, "-c", _CODE, name]
+            running[name] = subprocess.Popen(command, env=_environment()), time.monotonic()
+        for name, (process, start) in list(running.items()):
+            if process.poll() is not None:
+                del running[name]
+                seconds = time.monotonic() - start
+                if process.returncode:
+                    failed.append(name)
+                print(f"{name}: {'failed' if process.returncode else 'ready'}, {seconds:.1f} s")
+        time.sleep(0.05)
+    return 1 if failed else 0
+
+
+def _newest_entry() -> float:
+    """When the newest kernel of the user's cache was written, or 0."""
+    from .executor.library import cache
+
+    folder = cache().directory
+    if not folder.is_dir():
+        return 0.0
+    return max((entry.stat().st_mtime for entry in folder.glob("*.o")), default=0.0)
+
+
+def _warm_script(script: Sequence[str], quiet: float) -> int:
+    """Run a script until it ends, or has compiled nothing for ``quiet`` seconds."""
+    command = [sys.executable, "-m", "numbagrad", *script]
+    process = subprocess.Popen(command, env=_environment())
+    start = time.time()
+    while process.poll() is None:
+        time.sleep(0.2)
+        if time.time() - max(start, _newest_entry()) > quiet:
+            process.terminate()
+            process.wait()
+            print(
+                f"{script[0]} compiled nothing for {quiet:g} s and was ended; its kernels are ready"
+            )
+            return 0
+    return process.returncode
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line ``python -m numbagrad warm``; returns an exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m numbagrad warm",
+        description="Compile kernels now, on all CPUs, rather than when they are first needed.",
+    )
+    parser.add_argument(
+        "--quiet", type=float, default=10.0, metavar="SECONDS",
+        help="end the script when it has compiled nothing for so long (10)",
+    )  # fmt: skip
+    parser.add_argument(
+        "script", nargs=argparse.REMAINDER,
+        help="a script and its arguments, run until it compiles nothing any more; "
+        "without one the kernels of the usual layers are compiled",
+    )  # fmt: skip
+    options = parser.parse_args(arguments)
+    if not options.script:
+        return _warm_programs()
+    if not pathlib.Path(options.script[0]).is_file():
+        parser.error(f"there is no script {options.script[0]}")
+    return _warm_script(options.script, options.quiet)

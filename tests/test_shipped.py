@@ -1,0 +1,151 @@
+"""Kernels that come with the package, compiled for a level of CPUs; the command that warms up."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from numbagrad.codegen import loader
+from numbagrad.executor import library, shipped, stats
+from numbagrad.executor.cache import ObjectCache
+from numbagrad.warming import PROGRAMS, run_program
+
+SOURCE = (
+    "from numbagrad.codegen.intrinsics import *\n\n\n"
+    "def kernel(args, lo, hi):\n    store(args, 0, 42, int64)\n"
+)
+KERNEL = library.Kernel("answer", "compiled", library.UNIFORM, SOURCE)
+
+
+def run(code, *arguments, **environment):
+    """Standard output of a fresh process; its status and errors with ``check=False``."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    """A cache without entries, and a folder of the package's without files."""
+    monkeypatch.setattr(library, "cache", lambda: ObjectCache(tmp_path / "cache"))
+    monkeypatch.setattr(library, "_addresses", {})
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "shipped")
+    monkeypatch.setattr(shipped, "ENABLED", True)
+    shipped.of_level.cache_clear()
+    yield tmp_path
+    shipped.of_level.cache_clear()
+
+
+def ship(monkeypatch, level, kernel):
+    """Write the file of a level with one kernel, and have this CPU be of that level."""
+    cpu = loader.LEVELS[level]
+    with monkeypatch.context() as patch:
+        patch.setattr(loader, "target", lambda: cpu)
+        key, data = library.compile_ahead(kernel)
+    shipped.write(shipped.FOLDER / f"{level}.kernels", {key: data})
+    monkeypatch.setattr(loader, "host_level", lambda: level)
+    return data
+
+
+def test_a_kernel_of_the_package_is_not_compiled(empty_cache, monkeypatch):
+    level = loader.host_level()
+    if level is None:  # an older CPU, where the usual code is what is there
+        level = "x86-64-v3"
+    data = ship(monkeypatch, level, KERNEL)
+    before = stats()
+    assert len(shipped.of_level(level)) == 1
+    content = library._generated_content("answer", SOURCE, library.UNIFORM, ("contract",))
+    assert library._stored(content) == data
+    if loader.host_level() == level:
+        library.generated("answer", SOURCE)
+        assert stats().compiled == before.compiled
+    other = library._generated_content("other", SOURCE, library.UNIFORM, ("contract",))
+    assert library._stored(other) is None
+    monkeypatch.setattr(shipped, "ENABLED", False)
+    assert library._stored(content) is None
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "level.kernels"
+    path.write_bytes(b"something else")
+    with pytest.raises(RuntimeError, match=r"level\.kernels holds no kernels; install"):
+        shipped.Shipped(path)
+    assert len(shipped.Shipped(tmp_path / "absent.kernels")) == 0
+
+
+def test_the_same_kernels_make_the_same_file(tmp_path):
+    objects = {"b" * 40: b"second" * 9, "a" * 40: b"first"}
+    shipped.write(tmp_path / "one", objects)
+    shipped.write(tmp_path / "two", dict(reversed(objects.items())))
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    read = shipped.Shipped(tmp_path / "one")
+    assert {key: read.read(key) for key in objects} == objects
+    assert read.read("c" * 40) is None
+
+
+def test_kernels_of_another_architecture_are_compiled_and_do_not_run(empty_cache, monkeypatch):
+    arm = loader.LEVELS["generic"]
+    monkeypatch.setattr(loader, "target", lambda: arm)
+    matmul = library.Kernel(
+        "matmul_tiles_float32", "compiled", "void(int64, int64, int64)", None, None,
+        "numbagrad.kernels.matmul.product", ("contract",), "calls",
+    )  # fmt: skip
+    for kernel in (KERNEL, matmul):
+        _, data = library.compile_ahead(kernel)
+        assert data[:4] == b"\x7fELF"
+        assert int.from_bytes(data[18:20], "little") == 183  # EM_AARCH64
+    if loader.host_level() != "generic":
+        loader._runs_here.cache_clear()
+        with pytest.raises(RuntimeError, match="kernels for generic do not run on this CPU"):
+            loader.load(data, "numbagrad_matmul_tiles_float32")
+        loader._runs_here.cache_clear()
+
+
+def test_an_unknown_level_is_an_error():
+    ran = run("import numbagrad; numbagrad.ones(3) + 1", NUMBAGRAD_TARGET="x86-64-v9")
+    assert ran.returncode == 1
+    assert "NUMBAGRAD_TARGET is 'x86-64-v9', and has to be one of x86-64-v4" in ran.stderr
+
+
+def test_what_a_process_compiles_for_a_level_computes_the_same(tmp_path):
+    level = loader.host_level()
+    if level is None:
+        return  # no level's code runs here
+    code = "import numbagrad as t; x = t.arange(9.); print((x.exp() + x.view(3, 3).sum()).tolist())"
+    folder = str(tmp_path / "cache")
+    mine = run(code)
+    other = run(code, NUMBAGRAD_TARGET=level, NUMBAGRAD_CACHE_DIR=folder)
+    assert mine.returncode == other.returncode == 0, mine.stderr + other.stderr
+    assert [float(x) for x in other.stdout.strip("[]\n").split(",")] == pytest.approx(
+        [float(x) for x in mine.stdout.strip("[]\n").split(",")], rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_programs_that_warm_up_run(name):
+    run_program(name)
+
+
+def test_warm_runs_a_script_until_it_compiles_nothing(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, time\nimport torch\nprint((torch.ones(3) * 2).tolist(), sys.argv[1:])\n"
+        "while sys.argv[1] == 'wait':\n    time.sleep(0.1)\n"
+    )
+    folder = tmp_path / "cache"
+    command = [sys.executable, "-m", "numbagrad", "warm", "--quiet", "8", str(script)]
+    environment = {**os.environ, "NUMBAGRAD_CACHE_DIR": str(folder)}
+    for word in ("end", "wait"):
+        ran = subprocess.run(
+            [*command, word], env=environment, capture_output=True, text=True, check=True
+        )
+        assert ("compiled nothing for 8 s and was ended" in ran.stdout) is (word == "wait")
+    assert list(folder.glob("*.o"))
+    ran = subprocess.run(
+        [*command[:4], "nosuch.py"], env=environment, capture_output=True, text=True
+    )
+    assert ran.returncode == 2 and "there is no script nosuch.py" in ran.stderr
