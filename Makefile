@@ -44,9 +44,10 @@ SEED ?= 0
 fuzz: $(VENV)/installed-fuzz
 	$(RUN) tests/fuzz.py --examples $(EXAMPLES) --seed $(SEED)
 
-# The wheel and the sdist in dist/, each installed in an environment of its own and tried.
+# The wheel and the sdist in dist/, with kernels that are compiled ahead, each installed in an environment of its own and tried.
 package: $(VENV)/installed-package
-	rm -rf dist
+	rm -rf dist build
+	$(RUN) tools/ship_kernels.py
 	$(RUN) -m build --outdir dist .
 	$(RUN) -m pytest tests/packaging
 

@@ -222,8 +222,9 @@ _CODE = "import sys; from numbagrad.warming import run_program; run_program(sys.
 
 def _warm_programs() -> int:
     """Run all programs, as many at a time as there are CPUs; returns an exit status."""
-    waiting, running = list(PROGRAMS), {}
-    failed = []
+    waiting = list(PROGRAMS)
+    running: dict[str, tuple[subprocess.Popen[bytes], float]] = {}
+    failed: list[str] = []
     while waiting or running:
         while waiting and len(running) < (os.cpu_count() or 1):
             name = waiting.pop(0)

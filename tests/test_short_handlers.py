@@ -64,6 +64,9 @@ LATE = {
     "is the loop of a process of its own, or waits for one": """
         data/loader.py:_Workers.batches data/worker.py:run
     """,
+    "runs to have kernels compiled, before anything depends on it": """
+        warming.py:transformer warming.py:two_layer
+    """,
 }
 
 

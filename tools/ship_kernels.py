@@ -18,7 +18,7 @@ import tempfile
 
 from numbagrad.codegen import loader
 from numbagrad.executor import shipped
-from numbagrad.executor.library import Kernel
+from numbagrad.executor.library import Kernel, shipped_key
 from numbagrad.warming import PROGRAMS
 
 _RECORD = """
@@ -77,7 +77,7 @@ def recorded(level: str, folder: pathlib.Path) -> list[Kernel]:
 
 
 def compiled(level: str, kernels: list[Kernel], folder: pathlib.Path) -> dict[str, bytes]:
-    """The object files of kernels for ``level``, by key."""
+    """The object files of kernels for ``level``, by their keys there."""
     count = os.cpu_count() or 1
     starts, results = [], []
     for part in range(count):
@@ -86,7 +86,11 @@ def compiled(level: str, kernels: list[Kernel], folder: pathlib.Path) -> dict[st
         starts.append((_COMPILE, level, folder, given, result))
         results.append(result)
     _in_turn(starts)
-    return {key: data for path in results for key, data in pickle.loads(path.read_bytes()).items()}
+    return {
+        shipped_key(content, level): data
+        for path in results
+        for content, data in pickle.loads(path.read_bytes()).items()
+    }
 
 
 def main(arguments: list[str]) -> None:

@@ -186,10 +186,16 @@ def _numba_version() -> bytes:
     return metadata.version("numba").encode()
 
 
-def _key(content: str, target: loader.Target | None = None) -> str:
-    """The key of a kernel's machine code for a CPU."""
-    environment = _environment(target or loader.target())
+def _key(content: str) -> str:
+    """The key of a kernel's machine code for the CPU that this process compiles for."""
+    environment = _environment(loader.target())
     return hashlib.sha256(f"{environment}\0{content}".encode()).hexdigest()[:40]
+
+
+def shipped_key(content: str, level: str) -> str:
+    """The key of machine code that comes with the package: whatever compiled it, it is tested."""
+    words = "shipped", level, __version__, _sources.compiler, content
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:40]
 
 
 def _content(*parts: str) -> str:
@@ -275,7 +281,7 @@ def _stored(content: str) -> bytes | None:
     if data is None and shipped.ENABLED and loader.target() is loader.host():
         level = loader.host_level()
         if level is not None and len(kernels := shipped.of_level(level)):
-            data = kernels.read(_key(content, loader.LEVELS[level]))
+            data = kernels.read(shipped_key(content, level))
     return data
 
 
@@ -356,7 +362,9 @@ def _hand_written_function(
 
 
 def compile_ahead(kernel: Kernel) -> tuple[str, bytes]:
-    """The key and the object file of a kernel for :func:`loader.target`, which need not run here.
+    """The content and the object file of a kernel for :func:`loader.target`.
+
+    That CPU need not be this one.
 
     ``kernel`` is what a recorder was given, in whatever process.
     """
@@ -376,7 +384,7 @@ def compile_ahead(kernel: Kernel) -> tuple[str, bytes]:
         signature, fastmath, code = options
         data = compile_to_object(function, signature, _symbol(kernel.name), fastmath, code)
         cache().write(key, data)
-    return key, data
+    return content, data
 
 
 # Kernels that Python calls are the same machine code as those of the executor.

@@ -87,6 +87,19 @@ def test_no_dependency_is_broken(installed):
     _run(python, "-m", "pip", "check", folder=folder)
 
 
+def test_the_first_step_compiles_nothing(installed):
+    """Where this CPU is of a level that kernels were compiled for (all with AVX2 are)."""
+    python, folder = installed
+    words = "import numbagrad as t, numbagrad.executor as e; from numbagrad.codegen import loader;"
+    words += " w = t.randn(100, 10, requires_grad=True);"
+    words += " (t.randn(64, 100).mm(w).clamp(min=0) - 1).pow(2).sum().backward();"
+    words += " print(loader.host_level(), e.stats().compiled)"
+    cache = folder / "no kernels here"
+    level, count = _run("env", f"NUMBAGRAD_CACHE_DIR={cache}", python, "-c", words,
+                        folder=folder).split()  # fmt: skip
+    assert level == "None" or count == "0"
+
+
 def test_files_of_the_wheel():
     wheel = _package(".whl")
     assert wheel.stat().st_size < 15 << 20
@@ -95,6 +108,7 @@ def test_files_of_the_wheel():
     wanted = {str(path.relative_to(ROOT)) for path in sources} | set(FILES)
     assert not wanted - set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert "numbagrad/shipped/x86-64-v3.kernels" in names
     stray = [name for name in names if not name.startswith("numbagrad")]
     assert not stray
 
