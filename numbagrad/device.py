@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 
 #: Names of device types: those of torch that are known here, and those of registered backends.
 DEVICE_TYPES = ["cpu", "cuda"]
+#: Other devices of torch: programs compare with them, and no tensor is there.
+_NAMES_ONLY = frozenset(("hpu", "meta", "mps", "mtia", "xla", "xpu"))
 
 _DEVICE_TEXT = re.compile(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?", re.ASCII)
 
@@ -114,7 +116,7 @@ def _parse_text(text: str) -> tuple[str, int | None]:
     if match is None:
         raise RuntimeError(f"Invalid device string: '{text}'")
     name, number = match.groups()
-    if name not in DEVICE_TYPES:
+    if name not in DEVICE_TYPES and name not in _NAMES_ONLY:
         raise RuntimeError(
             f"Expected one of {', '.join(DEVICE_TYPES)} device type at start of device string: "
             f"{name}"

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,60 @@ class UntypedStorage:
         return self._owner.nbytes
 
     size = __len__ = nbytes
+
+    def untyped(self) -> UntypedStorage:
+        """This storage."""
+        return self
+
+    @classmethod
+    def from_file(
+        cls, filename: str | os.PathLike[str], shared: bool = False, nbytes: int = 0
+    ) -> UntypedStorage:
+        """The first bytes of a file, read as they are used.
+
+        Args:
+            filename: a path.
+            shared: whether what is written goes to the file, which is made as long as it has to be.
+            nbytes: how many bytes.
+
+        Raises:
+            RuntimeError: if the file is shorter, and is not to be written.
+        """
+        with open(filename, "r+b" if shared else "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < nbytes and not shared:
+                raise RuntimeError(
+                    f"UntypedStorage.from_file: {filename} has {size} bytes, not {nbytes}"
+                )
+            if size < nbytes:
+                file.truncate(nbytes)
+            if not nbytes:
+                return cls(np.empty(0, np.uint8))
+            access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+            content = mmap.mmap(file.fileno(), nbytes, access=access)
+        return cls(np.frombuffer(content, np.uint8))
+
+    def _bytes(self) -> np.ndarray[Any, Any]:
+        """All bytes, in the order in which they lie."""
+        owner = self._owner
+        dense = owner if owner.flags.c_contiguous else owner.T
+        return dense.reshape(-1).view(np.uint8)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A byte, or the storage of some of the bytes, on the same memory.
+
+        Raises:
+            RuntimeError: for a slice with a step.
+        """
+        if not isinstance(index, slice):
+            return int(self._bytes()[index])
+        if index.step not in (None, 1):
+            raise RuntimeError(
+                f"Trying to slice with a step of {index.step}, but only a step of 1 is supported"
+            )
+        made = UntypedStorage.__new__(UntypedStorage)
+        made._owner = self._bytes()[index]
+        return made
 
     def __repr__(self) -> str:
         return f"<UntypedStorage of {self.nbytes()} bytes at {self.data_ptr():#x}>"

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+import numbagrad
 from numbagrad.device import device, get_default_device, set_default_device
 from numbagrad.dtype import (
     ALIASES,
@@ -317,3 +318,11 @@ class TestDevice:
             other.start()
             other.join()
         assert seen == [device("cpu")]
+
+
+@pytest.mark.parametrize("name", ["meta", "mps", "xpu", "hpu", "mtia", "xla"])
+def test_other_devices_of_torch_have_names_and_no_tensors(name):
+    where = device(name)
+    assert str(where) == name and where != device("cpu") and device(f"{name}:1").index == 1
+    with pytest.raises(NotImplementedError, match=f"no device '{name}'"):
+        numbagrad.ones(1, device=where)

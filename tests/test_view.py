@@ -475,3 +475,9 @@ def test_complex_numbers_of_pairs_whatever_the_steps_of_single_ones() -> None:
     z = torch.rand(1, 2, dtype=torch.complex128, requires_grad=True)
     (torch.view_as_real(z * 1).unfold(1, 1, 1) ** 2).sum().backward()
     assert torch.allclose(z.grad, 2 * z.detach())
+
+
+def test_view_takes_its_argument_by_name():
+    x = torch.ones(2, 2)
+    assert x.view(dtype=torch.int32).tolist() == [[0x3F800000] * 2] * 2
+    assert x.view(size=(4,)).shape == (4,)

@@ -88,6 +88,7 @@ def backend_for(where: Any) -> Backend | None:
 
     Raises:
         AssertionError: for CUDA while no backend is there, as torch without CUDA.
+        NotImplementedError: for another device that no backend is there for.
         RuntimeError: for a text that names no device.
     """
     if where is None:
@@ -98,6 +99,10 @@ def backend_for(where: Any) -> Backend | None:
     if kind == "cpu":
         return None
     found = _BY_TYPE.get(kind)
+    if found is None and kind != "cuda":
+        raise NotImplementedError(
+            f"numbagrad has no device '{where}': no backend is registered for it; use device='cpu'"
+        )
     if found is None:
         raise AssertionError(
             f"Torch not compiled with CUDA enabled: numbagrad cannot use the device '{where}'; use "

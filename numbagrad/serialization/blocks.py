@@ -15,7 +15,7 @@ import numpy as np
 
 from ..backend import foreign
 from ..dtype import dtype as DType
-from ..dtype import from_numpy, uint8
+from ..dtype import from_numpy
 from ..tensor import Tensor
 from ..untyped_storage import UntypedStorage
 
@@ -105,7 +105,7 @@ class Blocks:
 
     def storage(self, storage: UntypedStorage) -> Block:
         """The block of all memory of a storage."""
-        return self.place(_bytes_of(storage))[0]
+        return self.place(storage._bytes())[0]
 
     def number(self, block: Block) -> int:
         """The number of a block in the file."""
@@ -167,12 +167,6 @@ def _is_regular(array: Array) -> bool:
     return _address(array) % size == 0 and all(s >= 0 and s % size == 0 for s in array.strides)
 
 
-def _bytes_of(storage: UntypedStorage) -> Array:
-    owner = storage._owner
-    dense = owner if owner.flags.c_contiguous else owner.T
-    return dense.reshape(-1).view(uint8.numpy)
-
-
 def _arrays_in(saved: Any) -> list[Array]:
     """The memory of the tensors and storages in containers, once each."""
     seen, found, left = set(), [], [saved]
@@ -185,7 +179,7 @@ def _arrays_in(saved: Any) -> list[Array]:
             if isinstance(value, Tensor):
                 found.append(value._array)
             elif isinstance(value, UntypedStorage):
-                found.append(_bytes_of(value))
+                found.append(value._bytes())
             else:
                 left.extend(value.values() if isinstance(value, dict) else value)
     return found

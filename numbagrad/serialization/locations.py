@@ -51,8 +51,7 @@ def restorer(map_location: Any) -> Callable[[StoredMemory, str], StoredMemory]:
             raise TypeError(
                 f"load: map_location returned a {type(found).__name__}; return a storage or None"
             )
-        made = StoredMemory(found._owner.reshape(-1).view("u1"), storage.dtype)
-        return made
+        return StoredMemory(found._bytes(), storage.dtype)
 
     return by_function
 
@@ -80,7 +79,7 @@ def restore(storage: StoredMemory, location: Any) -> StoredMemory:
             "machine, please use torch.load with map_location=torch.device('cpu') to map your "
             "storages to the CPU."
         ) from None
-    except (RuntimeError, TypeError) as error:
+    except (RuntimeError, TypeError) as error:  # also NotImplementedError, of devices like "mps"
         raise RuntimeError(
             "don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
             f"{location}); use map_location='cpu'"

@@ -93,6 +93,7 @@ class StoredMemory(UntypedStorage):
 
     def __init__(self, held: Array, dtype: DType | None) -> None:
         super().__init__(held)
+        self._owner = held  # which may be a part of another
         self.memory = Memory()
         self.memory.held = held
         self.dtype = dtype

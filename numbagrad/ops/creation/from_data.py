@@ -22,6 +22,7 @@ from ...executor import capture
 from ...executor.capture import constant
 from ...number_range import SAFE
 from ...tensor import Tensor, new_tensor
+from ...untyped_storage import UntypedStorage
 from ...warn_once import warn_caller
 from ..arguments.requirements import converted, leaf, numpy_dtype
 from ..methods.registry import method
@@ -308,6 +309,10 @@ def asarray(
             raise ValueError("can't alias arbitrary sequence or dtype: asarray(copy=False)")
         if shared and copy:
             made = made.clone()
+        return made.requires_grad_() if requires_grad else made
+    if isinstance(obj, UntypedStorage):
+        made = from_numpy(obj._bytes())
+        made = as_tensor(made.clone() if copy else made, dtype, device)
         return made.requires_grad_() if requires_grad else made
     if copy is False:
         raise ValueError("can't alias arbitrary sequence: asarray(copy=False)")

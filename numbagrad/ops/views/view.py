@@ -46,7 +46,7 @@ _view = ViewOperator(
 
 
 @method()
-def view(input: Tensor, *shape: Any) -> Tensor:
+def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
     """The same memory in another shape (one size may be -1), or as another dtype.
 
     Raises:
@@ -54,6 +54,10 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     """
     if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list, Tensor)):
         return _view_dtype(input, shape[0])
+    if not shape and dtype is not None:
+        return _view_dtype(input, dtype)
+    if not shape and size is not None:
+        shape = (size,)
     if not shape:
         raise nothing_given("view")
     array = input._array
