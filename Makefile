@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train digits soft-dtw test parity operators libraries package fuzz bench docs site lint clean
+.PHONY: train digits soft-dtw test parity operators libraries package mpi fuzz bench docs site lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -23,7 +23,7 @@ PROCESSES := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test: $(VENV)/installed-test
 	$(RUN) -m pytest tests --ignore=tests/parity --ignore=tests/libraries --ignore=tests/site --ignore=tests/packaging \
-		$(PROCESSES)
+		--ignore=tests/distributed $(PROCESSES)
 
 parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity $(PROCESSES)
@@ -37,6 +37,15 @@ operators: $(VENV)/installed-operators
 libraries: $(VENV)/installed-libraries
 	$(RUN) -m pip install --quiet --no-deps --requirement tests/libraries/requirements.txt
 	$(RUN) -m numbagrad -m pytest tests/libraries
+
+# Several processes: every rank runs the tests of tests/distributed/ranks; jobs that fail on purpose, and
+# the launcher, are started by those of tests/distributed/jobs. Ranks that wait yield their core.
+MPIEXEC := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 \
+	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe NUMBAGRAD_NUM_THREADS=1 $(VENV)/bin/mpiexec
+mpi: $(VENV)/installed-mpi-test
+	$(MPIEXEC) -n 2 $(RUN) -m pytest -p no:cacheprovider tests/distributed/ranks
+	$(MPIEXEC) -n 4 $(RUN) -m pytest -p no:cacheprovider tests/distributed/ranks
+	$(RUN) -m pytest tests/distributed/jobs
 
 # Random programs beside torch, as many as are asked for: make fuzz EXAMPLES=20000 SEED=7
 EXAMPLES ?= 2000

@@ -53,9 +53,8 @@ def test_layers_at_torchs_paths_are_those_of_nn():
         lambda: torch.onnx.export(None, None, "file"),
         lambda: torch.export.export(None, ()),
         lambda: torch.jit.save(None, "file"),
-        lambda: torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1)),
-        lambda: torch.distributed.init_process_group("gloo"),
-        lambda: torch.distributed.ReduceOp.SUM,
+        lambda: torch.distributed.init_device_mesh("cpu", (1,)),
+        lambda: torch.distributed.fsdp.fully_shard(torch.nn.Linear(1, 1)),
         lambda: torch.library.custom_op("a::b", mutates_args=()),
         lambda: torch.sparse.mm(torch.ones(1, 1), torch.ones(1, 1)),
         lambda: torch.cuda.Stream(),
@@ -88,7 +87,8 @@ def test_names_that_are_not_there_stand_where_classes_do():
 
 
 def test_questions_that_programs_ask_before_they_use_a_device():
-    assert not torch.distributed.is_available() and not torch.distributed.is_initialized()
+    assert torch.distributed.is_available() and not torch.distributed.is_initialized()
+    assert not torch.distributed.is_nccl_available()
     for device in (torch.cuda, torch.mps, torch.xpu, torch.mtia, torch.accelerator):
         assert not device.is_available() and device.device_count() == 0
     assert torch.cpu.is_available() and torch.cpu.device_count() == 1

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import half_precision as half
 from ..backend import foreign, on_host
+from ..executor import capture
 from ..executor.plan.operations import Array, Call
 from ..program.input_numbers import NumberInputs
 from ..program.program import Program, as_view
@@ -274,7 +275,7 @@ def _outcome(
     """What a program makes of memory that it is given, and its results."""
     arrays = [as_view(root, view) for root, view in zip(roots, program.given, strict=True)]
     draws = any([isinstance(each, Call) and each.effect for each in program.operations])
-    with random.repeated() if draws else contextlib.nullcontext():
+    with random.repeated() if draws else contextlib.nullcontext(), capture.rehearsed():
         return [*roots, *program.run(arrays, numbers=numbers)]
 
 

@@ -1,88 +1,121 @@
-"""``torch.distributed``: training in several processes; not there, and says so.
+"""``torch.distributed``: training in several processes, which exchange tensors through MPI.
 
-``is_available()`` is False: programs that ask go on alone.
+A program starts as several processes by ``mpiexec -n 4 python script.py``, or by ``python -m
+numbagrad.distributed.run --nproc-per-node 4 script.py``; each calls ``init_process_group`` and
+then the collectives of this module. By itself a process is a group of one, which needs no MPI.
+
+``collectives.py`` says what is exchanged, ``exchange.py`` checks that ranks agree and holds it in
+compiled programs, ``communicator.py`` and ``mpi.py`` do it. ``nn.parallel.DistributedDataParallel``
+is in ``data_parallel.py`` and ``reducer.py``.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
-from typing import Any
 
 from ..absent import lacking
+from .collectives import *  # noqa: F403
+from .collectives import __all__ as _collectives
+from .objects import *  # noqa: F403
+from .objects import __all__ as _objects
+from .point_to_point import *  # noqa: F403
+from .point_to_point import __all__ as _messages
+from .process_group import (
+    GroupMember,
+    ProcessGroup,
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_pg_count,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    group,
+    init_process_group,
+    is_initialized,
+    new_group,
+    new_subgroups,
+    split_group,
+)
+from .reduce_op import ReduceOp
+from .work import Work
 
 _absent, __getattr__, __dir__ = lacking(
     __name__,
-    "there is no communication between processes; ask torch.distributed.is_available() first",
-    """Backend DeviceMesh DistBackendError DistError DistNetworkError DistStoreError FileStore
-    GradBucket GroupMember HashStore P2POp PrefixStore ProcessGroup ReduceOp Store TCPStore Work
-    all_gather all_gather_coalesced all_gather_into_tensor all_gather_object all_reduce
-    all_reduce_coalesced all_to_all all_to_all_single barrier batch_isend_irecv broadcast
-    broadcast_object_list destroy_process_group gather gather_object get_backend
-    get_default_backend_for_device get_global_rank get_group_rank get_process_group_ranks
-    init_device_mesh init_process_group irecv isend monitored_barrier new_group new_subgroups
-    recv recv_object_list reduce reduce_op reduce_scatter reduce_scatter_tensor scatter
-    scatter_object_list send send_object_list split_group supports_complex
-    distributed_c10d tensor""",
+    "processes exchange tensors through MPI, as one program in each; see docs/distributed.md",
+    """Backend DeviceMesh DistError DistNetworkError DistStoreError FileStore HashStore
+    PrefixStore Store TCPStore get_default_backend_for_device init_device_mesh distributed_c10d
+    tensor""",
     {
+        "DistBackendError": "builtins:RuntimeError",
+        "GradBucket": ".reducer",
         "algorithms": ".algorithms",
         "fsdp": ".fsdp",
+        "nn": ".nn",
         "optim": ".optim",
         "rpc": ".rpc",
+        "run": ".run",
     },
 )
 
-_NO_GROUP = (
-    "Default process group has not been initialized, please make sure to call init_process_group."
-)
+#: What torch called ``ReduceOp`` first.
+reduce_op = ReduceOp
 
-
-class _World:
-    """The group of all processes: there is none."""
-
-    WORLD = None
-
-
-group = _World
+__all__ = [
+    "GroupMember", "ProcessGroup", "ReduceOp", "Work", "destroy_process_group", "get_backend",
+    "get_global_rank", "get_group_rank", "get_node_local_rank", "get_pg_count",
+    "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group",
+    "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
+    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
+    "is_xccl_available", "new_group", "new_subgroups", "reduce_op", "split_group",
+    "supports_complex", *_collectives, *_messages, *_objects, *_absent,
+]  # fmt: skip
 
 
 def is_available() -> bool:
-    """Whether processes can communicate: never."""
+    """Whether there are process groups: always, of one process without MPI."""
+    return True
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed, and with it groups of several processes."""
+    return importlib.util.find_spec("mpi4py") is not None
+
+
+def is_nccl_available() -> bool:
+    """Whether there is NCCL: never."""
     return False
 
 
-def is_initialized() -> bool:
-    """Whether a group of processes was made: never."""
-    return False
+is_gloo_available = is_ucc_available = is_xccl_available = is_nccl_available
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether processes can communicate in a given way: never."""
-    return False
-
-
-is_gloo_available = is_mpi_available = is_nccl_available = is_ucc_available = is_available
-is_xccl_available = is_available
+    """Whether processes can exchange tensors in a given way: by "mpi", with mpi4py."""
+    return backend.lower() == "mpi" and is_mpi_available()
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether ``torchrun`` started this process."""
+    """Whether ``torchrun``, or ``numbagrad.distributed.run``, started this process."""
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-def get_rank(group: Any = None) -> int:
-    """The number of this process in a group; raises, as there is none."""
-    raise ValueError(_NO_GROUP)
-
-
-def get_world_size(group: Any = None) -> int:
-    """How many processes a group has; raises, as there is none."""
-    raise ValueError(_NO_GROUP)
+def supports_complex(reduceOp: ReduceOp) -> bool:  # noqa: N803 - torch's name
+    """Whether complex tensors have a reduction."""
+    return reduceOp in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PRODUCT)
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The number of this process on this machine, as the environment says it."""
-    if "LOCAL_RANK" in os.environ:
-        return int(os.environ["LOCAL_RANK"])
+    """The number of this process on this machine, as the environment says it.
+
+    Raises:
+        RuntimeError: if neither the environment nor the argument says it.
+    """
+    for name in ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"):
+        if name in os.environ:
+            return int(os.environ[name])
     if fallback_rank is not None:
         return int(fallback_rank)
     raise RuntimeError(

@@ -42,6 +42,26 @@ class _Exclusive(threading.local):
 exclusive = _Exclusive()
 
 
+class _Rehearsal(threading.local):
+    """Whether this thread runs a new program to compare it with the call it was recorded from."""
+
+    active = False
+
+
+#: What acts on other processes repeats then what came of it in the recorded call.
+rehearsal = _Rehearsal()
+
+
+@contextlib.contextmanager
+def rehearsed() -> Iterator[None]:
+    """Have what acts on other processes repeat its outcome inside the ``with`` block."""
+    rehearsal.active = True
+    try:
+        yield
+    finally:
+        rehearsal.active = False
+
+
 def recorder() -> Any:
     """The recorder of this thread, or None if it does not record."""
     found = active
@@ -268,6 +288,18 @@ def manage(array: Any) -> None:
 def draw(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
     """``function(array, *arguments)``, which fills ``array`` with random numbers."""
     found = recorder()
+    if found is None:
+        function(array, *arguments)
+    else:
+        found.write(function, array, *arguments, effect=True)
+
+
+def exchange(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
+    """``function(array, *arguments)``, which writes ``array`` with what other processes have.
+
+    A program calls it at each run, in the order of the recorded call, and not in a rehearsal.
+    """
+    found = active and recorder()
     if found is None:
         function(array, *arguments)
     else:

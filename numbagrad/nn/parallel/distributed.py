@@ -1,10 +1,5 @@
-"""``torch.nn.parallel.distributed``: one module in several processes; not there."""
+"""``torch.nn.parallel.distributed``: the path of ``DistributedDataParallel``."""
 
-from ...absent import absent
+from ...distributed.data_parallel import DistributedDataParallel
 
 __all__ = ["DistributedDataParallel"]
-
-DistributedDataParallel = absent(
-    "torch.nn.parallel.DistributedDataParallel",
-    "there is no communication between processes; train in one, without the wrapper",
-)

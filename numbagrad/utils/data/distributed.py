@@ -18,15 +18,15 @@ class DistributedSampler(Sampler[int]):
 
     Args:
         dataset: what is sampled; only its length is asked for.
-        num_replicas: how many processes there are; there is no process group to ask.
-        rank: which of them this is.
+        num_replicas: how many processes there are; without it, those of the default process group.
+        rank: which of them this is; without it, the rank in that group.
         shuffle: whether the order is drawn, from ``seed`` and the epoch.
         seed: the same in all processes.
         drop_last: whether samples are left out to make parts equal; else some come twice.
 
     Raises:
-        RuntimeError: without ``num_replicas`` or ``rank``, as torch where no group was made.
-        ValueError: for a rank that is none of the replicas.
+        ValueError: for a rank that is none of the replicas; without ``num_replicas`` or ``rank``
+            where there is no process group.
     """
 
     def __init__(
@@ -39,7 +39,10 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+            from ... import distributed
+
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"

@@ -1,0 +1,321 @@
+"""Gradients of a module averaged over ranks while its backward goes on.
+
+The parameters are cut into buckets, in the reverse of their order, which is about that in which
+gradients become ready. A hook counts; when all gradients of a bucket are there they are copied into
+one flat tensor, and its sum over the ranks is started. When the backward has run all nodes, the sums
+are waited for and become the gradients. Buckets start in one order on all ranks.
+
+In a compiled program the start and the end of each sum are operations of the program, between
+which it goes on with the launches of the backward.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.grad_mode import no_grad
+from ..autograd.node import edge_of
+from ..autograd.variable import Variable
+from ..autograd.walk import reachable
+from ..executor import capture
+from ..ops.creation.filled import zeros
+from ..ops.views.join import cat
+from ..structure import flatten
+from ..tensor import Tensor
+from .collectives import joined
+from .communicator import Array, Communicator, Requests
+from .exchange import changed_outcome
+from .process_group import ProcessGroup
+from .reduce_op import ReduceOp
+from .work import Work
+
+__all__ = ["GradBucket", "Reducer", "buckets_of"]
+
+#: What the first bucket holds at most, so that the first sum starts early.
+FIRST_BUCKET_BYTES = 1 << 20
+
+
+def buckets_of(
+    parameters: Sequence[Tensor], cap: int, first: int = FIRST_BUCKET_BYTES
+) -> list[list[int]]:
+    """Places of parameters, bucket by bucket: the last ones first, of one dtype each.
+
+    Args:
+        parameters: in the order in which the forward uses them.
+        cap: bytes that a bucket holds at most, unless a parameter is larger by itself.
+        first: the same for the first bucket of a dtype.
+    """
+    made: list[list[int]] = []
+    open_ones: dict[Any, tuple[list[int], int]] = {}
+    limits: dict[Any, int] = {}
+    for place in reversed(range(len(parameters))):
+        kind, size = parameters[place].dtype, parameters[place]._array.nbytes
+        places, filled = open_ones.get(kind, ([], 0))
+        if places and filled + size > limits.setdefault(kind, min(first, cap)):
+            made.append(places)
+            limits[kind] = cap
+            places, filled = [], 0
+        open_ones[kind] = ([*places, place], filled + size)
+    return made + [places for places, _ in open_ones.values()]
+
+
+class GradBucket:
+    """Gradients of several parameters in one flat tensor, as a communication hook gets them."""
+
+    def __init__(
+        self, index: int, count: int, buffer: Tensor, parameters: Sequence[Tensor]
+    ) -> None:
+        self._index = index
+        self._count = count
+        self._buffer = buffer
+        self._parameters = list(parameters)
+
+    def index(self) -> int:
+        """The number of the bucket, in the order in which sums are started."""
+        return self._index
+
+    def buffer(self) -> Tensor:
+        """The gradients, one after another."""
+        return self._buffer
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        """Replace the flat tensor."""
+        self._buffer = buffer
+
+    def gradients(self) -> list[Tensor]:
+        """The gradient of each parameter, a view of the flat tensor."""
+        return parts_of(self._buffer, self._parameters)
+
+    def parameters(self) -> list[Tensor]:
+        """The parameters."""
+        return list(self._parameters)
+
+    def is_last(self) -> bool:
+        """Whether it is the last bucket of a backward."""
+        return self._index == self._count - 1
+
+
+def parts_of(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
+    """Views of a flat tensor, of the shapes of others."""
+    parts = flat.split([each.numel() for each in like])
+    return [part.view(each.shape) for part, each in zip(parts, like, strict=True)]
+
+
+class _Sum:
+    """The sum of one bucket over the ranks: two operations of a program, its start and its end."""
+
+    def __init__(self, ranks: Communicator, limit: float | None) -> None:
+        self._ranks = ranks
+        self._limit = limit
+        self._requests: Requests = ()
+        self._array: Array | None = None
+        self._keeps = capture.active is not None and capture.recorder() is not None
+        #: Of the recorded call: what was given, and what came of it.
+        self._given: Array | None = None
+        self._outcome: Array | None = None
+        self._given_now: Array | None = None
+
+    def start_all_reduce(self, array: Array) -> None:
+        if capture.rehearsal.active:
+            self._given_now = array.copy()
+            return
+        if self._keeps:
+            self._given = array.copy()
+        self._array = array  # MPI reads and writes it until the sum is there
+        self._requests = self._ranks.all_reduce(array, ReduceOp.SUM, False)
+
+    def wait_all_reduce(self, array: Array) -> None:
+        if capture.rehearsal.active:
+            assert self._given is not None and self._given_now is not None
+            assert self._outcome is not None
+            array[...] = changed_outcome(self._given, self._given_now, self._outcome, 1.0)
+            return
+        Work("DistributedDataParallel", self._requests, limit=self._limit).wait()
+        self._requests, self._array = (), None
+        if self._keeps:
+            self._outcome, self._keeps = array.copy(), False
+        else:
+            self._given = self._outcome = self._given_now = None
+
+    def poll(self) -> None:
+        """Drive the sum on."""
+        for request in self._requests:
+            request.done()
+
+
+class Reducer:
+    """Averages the gradients of parameters over the ranks of a group, during each backward.
+
+    Args:
+        parameters: with their names; the same on all ranks.
+        group: the ranks.
+        cap: bytes that a bucket holds at most.
+        finds_unused: whether a backward may leave parameters without a gradient.
+        as_views: whether gradients become views of the buckets.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[tuple[str, Tensor]],
+        group: ProcessGroup,
+        cap: int,
+        finds_unused: bool,
+        as_views: bool,
+    ) -> None:
+        self._names = [name for name, _ in parameters]
+        self._parameters = [parameter for _, parameter in parameters]
+        self._group = group
+        self._ranks = group.copy()
+        self.finds_unused = finds_unused
+        self._as_views = as_views
+        self.buckets = buckets_of(self._parameters, cap)
+        self._bucket_of = {place: k for k, places in enumerate(self.buckets) for place in places}
+        self.hook: tuple[Any, Callable[..., Any]] | None = None
+        self._syncs = True
+        #: Parameters that the outputs of the last forward do not depend on.
+        self._unused: frozenset[int] = frozenset()
+        self._forget()
+        for place, parameter in enumerate(self._parameters):
+            parameter.register_post_accumulate_grad_hook(functools.partial(self._ready, place))
+
+    def _forget(self) -> None:
+        """Be as between two backwards."""
+        #: How many gradients each bucket waits for; None while no backward is under way.
+        self._waiting: list[int] | None = None
+        #: A bit for each parameter whose gradient is complete. (Numbers: what ``compile`` watches has to
+        #: be after a call what it was before.)
+        self._met = 0
+        #: The flat tensors and their sums; a tuple, as an empty one is always the same object.
+        self._started: tuple[tuple[Tensor, Any], ...] = ()
+
+    def prepare(self, syncs: bool, outputs: Any) -> None:
+        """Get ready for the backward of a forward.
+
+        Args:
+            syncs: whether that averages gradients, or leaves them to a later one.
+            outputs: what the forward returned.
+        """
+        self._syncs = syncs
+        if self._waiting is not None:  # a backward that raised
+            self._forget()
+        if self.finds_unused and syncs:
+            self._unused = self._unused_by(outputs)
+
+    def _unused_by(self, outputs: Any) -> frozenset[int]:
+        leaves, _ = flatten(outputs)
+        tensors = [each for each in leaves if isinstance(each, Tensor) and each._requires_grad]
+        edges = [edge for edge in map(edge_of, tensors) if edge is not None]
+        used = {id(target) for target in reachable([edge[0] for edge in edges])}
+        return frozenset([k for k, each in enumerate(self._parameters) if id(each) not in used])
+
+    def _ready(self, place: int, parameter: Tensor) -> None:
+        """Count a gradient that is complete; called by the engine."""
+        if not self._syncs:
+            return
+        if self._waiting is None:
+            self._begin()
+        assert self._waiting is not None
+        if self._met >> place & 1:
+            raise RuntimeError(
+                f"DistributedDataParallel: the gradient of {self._names[place]} was ready twice in "
+                "one backward"
+            )
+        self._met |= 1 << place
+        if place not in self._unused:
+            self._waiting[self._bucket_of[place]] -= 1
+        self._start_complete()
+        for _, reduction in self._started:
+            if isinstance(reduction, _Sum):
+                reduction.poll()
+
+    def _begin(self) -> None:
+        Variable._execution_engine.queue_callback(self._finish)
+        self._waiting = [
+            len([place for place in places if place not in self._unused]) for places in self.buckets
+        ]
+
+    def _start_complete(self) -> None:
+        """Start the sums of buckets that are complete, in the order of the buckets."""
+        assert self._waiting is not None
+        while len(self._started) < len(self.buckets) and not self._waiting[len(self._started)]:
+            self._start(len(self._started))
+
+    def _start(self, index: int) -> None:
+        parameters = [self._parameters[place] for place in self.buckets[index]]
+        scale = 1 / self._group.size() if self.hook is None else None
+        with no_grad():
+            flat = cat([self._flat_gradient(each, scale) for each in parameters])
+            if self.hook is not None:
+                state, hook = self.hook
+                bucket = GradBucket(index, len(self.buckets), flat, parameters)
+                self._started += ((flat, hook(state, bucket)),)
+                return
+        reduction = _Sum(self._ranks, self._group.timeout)
+        capture.exchange(reduction.start_all_reduce, flat._array)
+        self._started += ((flat, reduction),)
+
+    @staticmethod
+    def _flat_gradient(parameter: Tensor, scale: float | None) -> Tensor:
+        grad = parameter.grad
+        if grad is None:
+            return zeros((parameter.numel(),), dtype=parameter.dtype)
+        return (grad if scale is None else grad * scale).reshape(-1)
+
+    def _finish(self) -> None:
+        """Wait for the sums, and make gradients of them; the end of a backward."""
+        assert self._waiting is not None
+        missing = [k for k in range(len(self._parameters)) if not self._met >> k & 1]
+        if missing and not self.finds_unused:
+            self._forget()
+            names = ", ".join([self._names[k] for k in missing[:10]])
+            raise RuntimeError(
+                "DistributedDataParallel: the loss did not depend on the parameters "
+                f"{names}{', ...' if len(missing) > 10 else ''}, so their gradients cannot be "
+                "averaged; pass find_unused_parameters=True, or use all of them in the loss"
+            )
+        for index in range(len(self._started), len(self.buckets)):
+            self._start(index)  # what other ranks may have used, and this one has not
+        used = self._used_anywhere() if self.finds_unused else None
+        for index, (flat, reduction) in enumerate(self._started):
+            self._hand_out(self.buckets[index], self._outcome(flat, reduction), used)
+        self._forget()
+
+    def _used_anywhere(self) -> Array:
+        """For every parameter whether some rank has a gradient of it."""
+        capture.refuse(
+            "DistributedDataParallel(find_unused_parameters=True), which asks other ranks what they "
+            "have used"
+        )
+        used = np.array([self._met >> k & 1 for k in range(len(self._parameters))], np.uint8)
+        self._ranks.all_reduce(used, ReduceOp.MAX, True)
+        return used
+
+    def _outcome(self, flat: Tensor, reduction: Any) -> Tensor:
+        if isinstance(reduction, _Sum):
+            capture.exchange(reduction.wait_all_reduce, flat._array)
+            return flat
+        value = reduction.wait()
+        if isinstance(value, (list, tuple)):
+            value = value[0] if len(value) == 1 else joined(value)
+        if not isinstance(value, Tensor) or value.numel() != flat.numel():
+            raise RuntimeError(
+                "DistributedDataParallel: a communication hook has to return a future of a tensor "
+                f"of {flat.numel()} elements, as the bucket has"
+            )
+        return value if value.dtype is flat.dtype else value.to(flat.dtype)
+
+    def _hand_out(self, places: Sequence[int], flat: Tensor, used: Array | None) -> None:
+        parameters = [self._parameters[place] for place in places]
+        with no_grad():
+            for place, part in zip(places, parts_of(flat, parameters), strict=True):
+                parameter = self._parameters[place]
+                if used is not None and not used[place]:
+                    continue
+                if self._as_views or parameter.grad is None:
+                    parameter.grad = part if self._as_views else part.clone()
+                else:
+                    parameter.grad.copy_(part)
