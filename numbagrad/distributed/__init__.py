@@ -39,6 +39,8 @@ from .process_group import (
     new_subgroups,
     split_group,
 )
+from .rearranging import *  # noqa: F403
+from .rearranging import __all__ as _rearranging
 from .reduce_op import ReduceOp
 from .work import Work
 
@@ -70,7 +72,7 @@ __all__ = [
     "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
     "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
     "is_xccl_available", "new_group", "new_subgroups", "reduce_op", "split_group",
-    "supports_complex", *_collectives, *_messages, *_objects, *_absent,
+    "supports_complex", *_collectives, *_messages, *_objects, *_rearranging, *_absent,
 ]  # fmt: skip
 
 

@@ -23,9 +23,10 @@ _MIB = 1 << 20
 class DistributedDataParallel(Module):
     """A module that is trained by several processes, each with its part of a batch.
 
-    Parameters and buffers begin as those of rank 0. Each backward leaves in ``grad`` the mean of the
-    gradients of all ranks: with a loss that is a mean over the batch, and parts of one size, that is
-    the gradient of the whole batch. Sums of gradients are under way while the backward goes on.
+    Parameters and buffers begin as those of rank 0. Each backward leaves in ``grad`` the mean of
+    the gradients of all ranks: with a loss that is a mean over the batch, and parts of one size,
+    that is the gradient of the whole batch. Sums of gradients are under way while
+    the backward goes on.
 
     Args:
         module: with at least one parameter that requires grad.
@@ -34,8 +35,8 @@ class DistributedDataParallel(Module):
         broadcast_buffers: whether each forward begins with the buffers of rank 0.
         init_sync: whether parameters and buffers begin as those of rank 0.
         process_group: the ranks; all without.
-        bucket_cap_mb: size in MiB of the buckets in which gradients are summed, 25 without; the first
-            holds 1 MiB.
+        bucket_cap_mb: size in MiB of the buckets in which gradients are summed, 25 without; the
+            first holds 1 MiB.
         find_unused_parameters: whether losses may leave out parameters, not the same on all ranks.
             A compiled function with it runs uncompiled.
         check_reduction: not used, as in torch.
@@ -178,6 +179,6 @@ def _refuse(**options: Any) -> None:
     for name, value in options.items():
         if value is not None:
             raise ValueError(
-                f"DistributedDataParallel: {name}={value!r} is for modules on other devices, and for "
-                "what is not there; tensors of all ranks are on the CPU, so leave it out"
+                f"DistributedDataParallel: {name}={value!r} is for modules on other devices, and "
+                "for what is not there; tensors of all ranks are on the CPU, so leave it out"
             )

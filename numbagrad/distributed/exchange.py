@@ -11,7 +11,6 @@ import functools
 import hashlib
 import os
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 

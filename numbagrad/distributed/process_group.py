@@ -1,7 +1,8 @@
 """Groups of processes: how they are made, and what they say of themselves.
 
 The default group is all processes of the MPI job, or this process alone where there is no job: that
-needs no MPI. Ranks are the numbers of processes in a group; "global" ranks those in the default one.
+needs no MPI. Ranks are the numbers of processes in a group; "global" ranks those in the default
+one.
 """
 
 from __future__ import annotations
@@ -225,7 +226,8 @@ def init_process_group(
     """Make the default group: all processes of the MPI job, or this one alone without one.
 
     How many processes there are, and which one this is, is decided by MPI; ``world_size`` and
-    ``rank``, and the variables WORLD_SIZE and RANK as ``torchrun`` sets them, have to agree with it.
+    ``rank``, and the variables WORLD_SIZE and RANK as ``torchrun`` sets them, have to agree with
+    it.
     If an exception ends one process of several, its traceback is printed and the job ends.
 
     Args:
@@ -249,8 +251,8 @@ def init_process_group(
     communicator = _ranks_of_job(wanted)
     if wanted is not None and wanted != communicator.size:
         raise ValueError(
-            f"a world of {wanted} processes was asked for, and the MPI job has {communicator.size}; "
-            f"{_HOW}"
+            f"a world of {wanted} processes was asked for, and the MPI job has "
+            f"{communicator.size}; {_HOW}"
         )
     if number is not None and number != communicator.rank:
         raise ValueError(

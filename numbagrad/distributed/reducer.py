@@ -2,8 +2,8 @@
 
 The parameters are cut into buckets, in the reverse of their order, which is about that in which
 gradients become ready. A hook counts; when all gradients of a bucket are there they are copied into
-one flat tensor, and its sum over the ranks is started. When the backward has run all nodes, the sums
-are waited for and become the gradients. Buckets start in one order on all ranks.
+one flat tensor, and its sum over the ranks is started. When the backward has run all nodes, the
+sums are waited for and become the gradients. Buckets start in one order on all ranks.
 
 In a compiled program the start and the end of each sum are operations of the program, between
 which it goes on with the launches of the backward.
@@ -186,8 +186,8 @@ class Reducer:
         """Be as between two backwards."""
         #: How many gradients each bucket waits for; None while no backward is under way.
         self._waiting: list[int] | None = None
-        #: A bit for each parameter whose gradient is complete. (Numbers: what ``compile`` watches has to
-        #: be after a call what it was before.)
+        #: A bit for each parameter whose gradient is complete. (A number, as what ``compile``
+        #: watches has to be after a call what it was before.)
         self._met = 0
         #: The flat tensors and their sums; a tuple, as an empty one is always the same object.
         self._started: tuple[tuple[Tensor, Any], ...] = ()
@@ -287,8 +287,8 @@ class Reducer:
     def _used_anywhere(self) -> Array:
         """For every parameter whether some rank has a gradient of it."""
         capture.refuse(
-            "DistributedDataParallel(find_unused_parameters=True), which asks other ranks what they "
-            "have used"
+            "DistributedDataParallel(find_unused_parameters=True), which asks other ranks what "
+            "they have used"
         )
         used = np.array([self._met >> k & 1 for k in range(len(self._parameters))], np.uint8)
         self._ranks.all_reduce(used, ReduceOp.MAX, True)

@@ -1,4 +1,4 @@
-"""``python -m numbagrad.distributed.run``: start a script in several processes, as ``torchrun`` does.
+"""``python -m numbagrad.distributed.run``: a script in several processes, like ``torchrun``.
 
 It finds ``mpiexec`` and hands the processes to it: beside the interpreter, where MPI from a wheel
 has it, then in PATH. Every process gets RANK, LOCAL_RANK, WORLD_SIZE and the others of
@@ -70,8 +70,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error("--max-restarts: a job that fails ends; start it again from its checkpoint")
     if options.machines > 1 and not (options.hosts or options.hostfile):
         parser.error(
-            "--nnodes: name the machines with --hosts or --hostfile, and start it once; or use what "
-            "the cluster has (srun python script.py, mpiexec -n 8 python script.py)"
+            "--nnodes: name the machines with --hosts or --hostfile, and start it once; or use "
+            "what the cluster has (srun python script.py, mpiexec -n 8 python script.py)"
         )
     return options
 
@@ -88,8 +88,8 @@ def find_mpiexec(given: str | None = None) -> str:
     found = beside if os.access(beside, os.X_OK) else shutil.which("mpiexec")
     if found is None:
         raise FileNotFoundError(
-            "there is no mpiexec: install MPI with `pip install 'numbagrad[mpi]'`, or give its path "
-            "with --mpiexec"
+            "there is no mpiexec: install MPI with `pip install 'numbagrad[mpi]'`, or give its "
+            "path with --mpiexec"
         )
     return found
 

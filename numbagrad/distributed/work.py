@@ -1,4 +1,4 @@
-"""``Work``: an exchange that was started, which the caller waits for, or asks whether it is over."""
+"""``Work``: an exchange that was started, which the caller waits for, or asks if it is over."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ class SyncBatchNorm(_BatchNorm):
     """Batch norm over inputs of two dimensions or more, by the statistics of all ranks' batches.
 
     In training each rank computes the mean and the sum of squared deviations of its batch, all of
-    them are gathered, and joined by the formula of Chan, Golub and LeVeque (1979). Batches may differ
-    in size. Without a process group, or with one rank, and in evaluation it is an ordinary batch norm.
+    them are gathered, and joined by the formula of Chan, Golub and LeVeque (1979). Batches may
+    differ in size. Without a process group, or with one rank, and in evaluation it is an ordinary
+    batch norm.
 
     Args:
         num_features: channels, the size of dimension 1.

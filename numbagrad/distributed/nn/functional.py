@@ -1,7 +1,8 @@
 """Collectives that return new tensors and have gradients, as in ``torch.distributed.nn``.
 
-A collective is linear in what the ranks give, and its gradient is the transpose: that of a broadcast
-a reduction, of a gather a scatter. All ranks of the group run the backward as well, in one order.
+A collective is linear in what the ranks give, and its gradient is the transpose: that of a
+broadcast a reduction, of a gather a scatter. All ranks of the group run the backward as well,
+in one order.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from ...autograd.function import Function
 from ...ops.creation.filled import empty, empty_like, zeros_like
 from ...tensor import Tensor
-from .. import collectives
+from .. import collectives, rearranging
 from ..process_group import get_rank, get_world_size
 from ..reduce_op import ReduceOp
 
@@ -123,7 +124,7 @@ class _AllToAll(Function):
     ) -> Tensor:
         ctx.group, ctx.received, ctx.sent, ctx.like = group, received, sent, input.shape
         made = empty_like(output)
-        collectives.all_to_all_single(made, input, received, sent, group)
+        rearranging.all_to_all_single(made, input, received, sent, group)
         return made
 
     @staticmethod

@@ -15,7 +15,7 @@ OPS = dist.ReduceOp
 
 def given(rank, shape=(3, 4), dtype="float32"):
     """What a rank gives; every rank can compute that of any other."""
-    numbers = np.random.default_rng(rank).integers(1, 5, shape)
+    numbers = np.random.default_rng(rank).integers(1, 4, shape)
     return torch.from_numpy(numbers).to(getattr(torch, dtype))
 
 
@@ -247,7 +247,7 @@ def test_objects(world):
         lambda rank: dist.broadcast(torch.ones(2, 3) if rank == 1 else torch.ones(3, 2), 0),
         lambda rank: dist.broadcast(torch.ones(2), int(rank == 1)),
         lambda rank: dist.all_reduce(torch.ones(3), async_op=rank == 1),
-        lambda rank: dist.all_reduce(torch.ones(1)) if rank == 1 else dist.broadcast(torch.ones(1), 0),
+        lambda rank: dist.reduce(torch.ones(1), 0) if rank == 1 else dist.all_reduce(torch.ones(1)),
     ],
 )  # fmt: skip
 def test_ranks_that_disagree_get_an_error_that_names_both(world, call):
