@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from ..autograd.grad_mode import no_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..nn.module import Module
 from ..tensor import Tensor
@@ -115,13 +114,14 @@ class DistributedDataParallel(Module):
         by_dtype: dict[Any, list[Tensor]] = {}
         for each in tensors:
             by_dtype.setdefault(each.dtype, []).append(each)
-        with no_grad():
-            for same in by_dtype.values():
-                flat = collectives.joined(same)
-                collectives.broadcast(flat, group=self.process_group, group_src=0)
-                parts = flat.split([each.numel() for each in same])
-                for part, each in zip(parts, same, strict=True):
-                    each.detach().copy_(part.view(each.shape))
+        for same in by_dtype.values():
+            self._take_together(same)
+
+    def _take_together(self, tensors: list[Tensor]) -> None:
+        """Write the tensors of rank 0, of one dtype, into those of all ranks."""
+        flat = collectives.joined(tensors)
+        collectives.broadcast(flat, group=self.process_group, group_src=0)
+        collectives.copied_out(flat, tensors)
 
     def forward(self, *inputs: Any, **keywords: Any) -> Any:
         """Call the module."""

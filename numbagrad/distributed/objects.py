@@ -172,6 +172,13 @@ def recv_object_list(
     return sender
 
 
+def _wait_for_first(reply: Work, rank: int) -> None:
+    try:
+        reply.wait()
+    except RuntimeError as error:
+        raise RuntimeError(f"rank {rank} waited for rank 0: {error}") from None
+
+
 #: A tag of MPI that no message of users has.
 _ARRIVED = 2 * 16383
 
@@ -196,12 +203,7 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     if found.rank():
         arrived = ranks.send(word, 0, _ARRIVED)
         reply = ranks.receive(np.zeros(1, np.uint8), 0, _ARRIVED)
-        try:
-            Work("monitored_barrier", (arrived, reply), limit=2 * limit).wait()
-        except RuntimeError:
-            raise RuntimeError(
-                f"monitored_barrier(): rank {found.rank()} waited {2 * limit:g} seconds for rank 0"
-            ) from None
+        _wait_for_first(Work("monitored_barrier", (arrived, reply), limit=2 * limit), found.rank())
         return
     arrivals = {
         k: ranks.receive(np.zeros(1, np.uint8), k, _ARRIVED) for k in range(1, found.size())

@@ -215,6 +215,8 @@ class Reducer:
     def _ready(self, place: int, parameter: Tensor) -> None:
         """Count a gradient that is complete; called by the engine."""
         if not self._syncs:
+            if capture.is_recording():  # a call that leaves behind what it found can be a program
+                Variable._execution_engine.queue_callback(self._sync_again)
             return
         if self._waiting is None:
             self._begin()
@@ -231,6 +233,9 @@ class Reducer:
         for _, reduction in self._started:
             if isinstance(reduction, _Sum):
                 reduction.poll()
+
+    def _sync_again(self) -> None:
+        self._syncs = True
 
     def _begin(self) -> None:
         Variable._execution_engine.queue_callback(self._finish)

@@ -60,10 +60,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     machines = options.nnodes
     if ":" in machines and len(set(machines.split(":"))) == 1:
         machines = machines.partition(":")[0]
-    try:
-        options.machines, options.processes = int(machines), int(per_node)
-    except ValueError:
+    if not (machines.isdecimal() and str(per_node).isdecimal()):
         parser.error("--nnodes and --nproc-per-node have to be numbers; jobs do not grow or shrink")
+    options.machines, options.processes = int(machines), int(per_node)
     if options.machines < 1 or options.processes < 1:
         parser.error("--nnodes and --nproc-per-node have to be at least 1")
     if options.max_restarts:

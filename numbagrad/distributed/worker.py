@@ -36,6 +36,16 @@ def _set_environment(ranks: Communicator) -> None:
         set_num_threads(max(1, available_cpus() // count))
 
 
+def _run(arguments: list[str]) -> None:
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        sys.path[0] = os.path.dirname(os.path.realpath(arguments[0]))
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
 def main(arguments: list[str]) -> None:
     """Run a script, or a module behind ``-m``, with its arguments."""
     from . import mpi
@@ -44,19 +54,18 @@ def main(arguments: list[str]) -> None:
     _set_environment(ranks)
     failure.end_job_on_error(ranks.rank)
     try:
-        if arguments[0] == "-m":
-            sys.argv = arguments[1:]
-            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-        else:
-            sys.argv = arguments
-            sys.path[0] = os.path.dirname(os.path.realpath(arguments[0]))
-            runpy.run_path(arguments[0], run_name="__main__")
+        _run(arguments)
     except SystemExit as error:
-        if error.code in (None, 0):
-            raise
-        if not isinstance(error.code, int):
-            print(error.code, file=sys.stderr)
-        failure.end_job(ranks.rank, error.code if isinstance(error.code, int) else 1)
+        _exit(ranks.rank, error)
+
+
+def _exit(rank: int, error: SystemExit) -> None:
+    """Exit as a script asked for; with a code other than 0 the job ends."""
+    if error.code in (None, 0):
+        raise error
+    if not isinstance(error.code, int):
+        print(error.code, file=sys.stderr)
+    failure.end_job(rank, error.code if isinstance(error.code, int) else 1)
 
 
 if __name__ == "__main__":

@@ -102,9 +102,11 @@ class SyncBatchNorm(_BatchNorm):
         if isinstance(module, _BatchNorm):
             made = cls(
                 module.num_features, module.eps, module.momentum, module.affine,
-                module.track_running_stats, process_group,
+                module.track_running_stats, process_group, bias=module.bias is not None,
             )  # fmt: skip
-            made.load_state_dict(module.state_dict())
+            # The very parameters and buffers, of their dtypes: optimizers may know them.
+            made._parameters.update(module._parameters)
+            made._buffers.update(module._buffers)
             made.training = module.training
         for name, child in module.named_children():
             made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
