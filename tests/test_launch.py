@@ -116,17 +116,24 @@ def test_writing_in_place(view):
 
 
 def test_writing_over_a_shifted_input_reads_the_old_values():
-    x = np.arange(10, dtype=np.float32)
+    x = np.arange(20, dtype=np.float32)[::2]
     expected = x[:-1] * 2
     run(MUL, x[:-1], 2.0, x[1:], into=True)
     np.testing.assert_array_equal(x[1:], expected)
 
 
 def test_writing_a_transposed_self_reads_the_old_values():
-    x = RNG.standard_normal((5, 5)).astype(np.float32)
+    x = RNG.standard_normal((5, 6)).astype(np.float32)[:, :5]
     expected = x * x.T
     run(MUL, x, x.T, x, into=True)
     np.testing.assert_array_equal(x, expected)
+
+
+def test_writing_without_gaps_over_a_part_of_an_input_is_refused():
+    x = np.arange(25, dtype=np.float32).reshape(5, 5)
+    for source, target in ((x[:-1], x[1:]), (x.T, x), (x[0], x)):
+        with pytest.raises(RuntimeError, match="refer to a single memory location"):
+            run(MUL, source, 2.0, target, into=True)
 
 
 def test_writing_converts_to_the_dtype_of_the_output():

@@ -42,7 +42,7 @@ from .builtin import (
 from .mode import NATIVE
 from .plan.dtypes import DtypeRules, OperandCode, code_of
 from .plan.forms import broadcast_operands
-from .plan.sharing import check_written_once, separate
+from .plan.sharing import check_written_once, refuse_overlap, separate
 
 #: Elements that are worth a thread of their own: cheap formulas are bound by memory.
 GRAIN = 32768
@@ -257,6 +257,7 @@ class PointwiseProgram:
         if code == native_layout.MISS_OVERLAP:
             output = operands[-1]
             check_written_once(output)
+            refuse_overlap(output, inputs)
             return (*[separate(x, output) for x in inputs], output)
         if code == native_layout.MISS_NUMBER:
             return self._fitting(inputs, operands[-1] if into else None)

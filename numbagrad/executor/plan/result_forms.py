@@ -32,7 +32,7 @@ from .forms import (
     dense,
     reduced_shape,
 )
-from .sharing import apart_or_same, check_written_once, repeats
+from .sharing import apart_or_same, check_written_once, refuse_overlap, repeats
 
 #: Numbers of a smaller magnitude are exact, or at least finite, in every dtype for fractions.
 _ORDINARY = 2.0**53
@@ -52,6 +52,7 @@ def pointwise(
     compute, result = program.rules.of(codes, stored)
     if into is not None:
         check_written_once(into)
+        refuse_overlap(into, operands)
         return compute, (Form.of(into),)
     arrays = [x for x in operands if is_array(x)]
     return compute, (dense(shape, result.numpy, arrays),) * program.outputs

@@ -7,7 +7,7 @@ the same ranges of bytes: whoever repairs their misses asks :func:`apart_or_same
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,56 @@ def check_written_once(output: Array) -> None:
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."
         )
+
+
+def is_dense(form: Any) -> bool:
+    """Whether the elements of a form, in some order of its dimensions, lie one after another."""
+    step = form.dtype.itemsize
+    for stride, size in sorted(zip(form.strides, form.shape, strict=True)):
+        if size != 1:
+            if stride != step:
+                return False
+            step *= size
+    return True
+
+
+def _overlap(output: Array, operand: Array) -> str:
+    """How an operand lies in the memory of an output, as far as torch looks.
+
+    That is "whole" or "partly" where both lie without gaps, and else "apart": a copy of the operand
+    is then read, where torch may read what it has written.
+    """
+    if output.base is None and operand.base is None and output is not operand:
+        return "apart"  # each owns its memory
+    if not output.size or not operand.size:
+        return "apart"
+    first, second = extent(output), extent(operand)
+    if not meet(first, second) or not is_dense(output) or not is_dense(operand):
+        return "apart"
+    if first != second:
+        return "partly"
+    steps = [[x // y.dtype.itemsize for x in y.strides] for y in (output, operand)]
+    return "whole" if steps[0] == steps[1] else "partly"
+
+
+def refuse_overlap(output: Any, operands: Iterable[Any], *, whole: bool = False) -> None:
+    """Raise torch's error for an operand that lies partly in the memory of the output.
+
+    With ``whole``, for operators that read elements after they wrote others, also for one that is
+    the output. Values that are no ndarrays are passed over.
+    """
+    if output.__class__ is not np.ndarray:
+        return
+    for operand in operands:
+        if operand.__class__ is not np.ndarray or (operand is output and not whole):
+            continue
+        found = _overlap(output, operand)
+        if found == "partly" or (whole and found == "whole"):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to "
+                "tensor refer to a single memory location. Please clone() the tensor before "
+                "performing the operation."
+            )
 
 
 def apart_or_same(array: Array, output: Array) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,12 +96,6 @@ def _counts_in(windows: Windows, shape: tuple[int, ...], ceil_mode: bool) -> tup
 
 
 # --- maxima ---------------------------------------------------------------------------------------
-
-
-def _flat(places: Sequence[Array], sizes: Sequence[int]) -> Array:
-    """Index of elements in the flattened spatial dimensions, from one along each of them."""
-    grid = np.ix_(*places)
-    return np.asarray(np.ravel_multi_index(np.broadcast_arrays(*grid), tuple(sizes), mode="clip"))
 
 
 def _largest(array: Array, counts: tuple[int, ...], windows: Windows) -> Array:
@@ -448,19 +442,37 @@ def _adaptive_max_pool(rank: int, input: Tensor, output_size: Any, return_indice
 
 
 def _largest_in_parts(array: Array, counts: tuple[int, ...]) -> Array:
-    """Flat indices of the largest elements of parts of the spatial dimensions of (N, C, ...)."""
+    """Flat indices of the largest elements of parts of the spatial dimensions of (N, C, ...).
+
+    Parts are cut one dimension after another, the last one first: of equal elements the first is
+    then the first of its part as well, and NaN, of which torch takes the last, stays the last.
+    """
     sizes = array.shape[2:]
-    parts = [_parts(size, count) for size, count in zip(sizes, counts, strict=True)]
-    where = np.empty((*array.shape[:2], *counts), np.int64)
-    for cell in np.ndindex(*counts):
-        spans = [
-            np.arange(starts[i], ends[i]) for i, (starts, ends) in zip(cell, parts, strict=True)
+    where = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
+    where = np.broadcast_to(where, array.shape)
+    values = array
+    for axis in range(array.ndim - 1, 1, -1):
+        count = counts[axis - 2]
+        starts, ends = _parts(values.shape[axis], count)
+        length = int((ends - starts).max(initial=1))
+        # Shorter parts have their last element several times.
+        spans = np.minimum(starts[:, None] + np.arange(length), ends[:, None] - 1)
+        values, where = [np.take(x, spans, axis) for x in (values, where)]
+        chosen = np.expand_dims(_index_of_largest(values, axis + 1), axis + 1)
+        values, where = [
+            np.take_along_axis(x, chosen, axis + 1).squeeze(axis + 1) for x in (values, where)
         ]
-        grid: Any = (..., *np.ix_(*spans))
-        place: Any = (..., *cell)
-        values = array[grid].reshape(*array.shape[:2], math.prod(map(len, spans)))
-        where[place] = _flat(spans, sizes).reshape(-1)[values.argmax(-1)]
-    return where
+    return np.ascontiguousarray(where)
+
+
+def _index_of_largest(values: Array, axis: int) -> Array:
+    """Index of the first of the largest elements along a dimension, or of the last NaN."""
+    chosen: Array = values.argmax(axis)
+    undefined = np.isnan(values)
+    if not undefined.any():
+        return chosen
+    last = values.shape[axis] - 1 - np.flip(undefined, axis).argmax(axis)
+    return np.asarray(np.where(undefined.any(axis), last, chosen))
 
 
 def _means_of_parts(rank: int, shapes: str) -> Callable[..., Tensor]:

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...dtype import bool_, can_cast, scalar_type_name, uint8
+from ...executor.plan.sharing import refuse_overlap
 from ...tensor import Tensor
 from ...type_names import type_name
 
@@ -51,20 +50,13 @@ _WITH_DIM = frozenset("sum prod median nanmedian".split())
 #: Functions that compute in the dtype of ``out``, for which torch has no kernel for bools.
 _NO_BOOLS = frozenset(("cumprod", "cumsum"))
 
-#: Functions whose ``out`` may not lie in the memory of what they read.
-_SEPARATE = frozenset("gather index_select kthvalue masked_select median mode take".split())
-
-
-def _check_separate(outputs: Sequence[Tensor], arguments: Sequence[Any]) -> None:
-    for argument in arguments:
-        if isinstance(argument, Tensor):
-            for x in outputs:
-                if np.may_share_memory(x._array, argument._array):
-                    raise RuntimeError(
-                        "unsupported operation: some elements of the input tensor and the "
-                        "written-to tensor refer to a single memory location. Please clone() the "
-                        "tensor before performing the operation."
-                    )
+#: Functions whose ``out`` may not lie in the memory of what they read, and those where it may not
+#: lie in a part of it.
+_READ_LATER = frozenset(
+    "gather index_add index_copy index_reduce index_select kthvalue masked_select max min nonzero "
+    "scatter scatter_add scatter_reduce take take_along_dim".split()
+)
+_READ_IN_STEP = frozenset("cumprod cumsum logcumsumexp sort topk".split())
 
 
 def call_into(
@@ -89,8 +81,6 @@ def call_into(
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(x)}")
     if name in _WITH_DIM and len(arguments) < 2 and not keywords.keys() & {"dim", "axis"}:
         raise TypeError(f"{name}() takes 'out' with a 'dim' only; copy_() the result into out")
-    if name in _SEPARATE:
-        _check_separate(outputs, arguments)
     if name in _NO_BOOLS and outputs and outputs[0]._array.dtype.kind == "b":
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'; give another out")
     results = function(*arguments, **keywords)
@@ -99,6 +89,11 @@ def call_into(
     if several is not isinstance(out, (tuple, list)) or len(found) != len(outputs):
         wanted = f"tuple of {len(found)} Tensors" if several else "Tensor"
         raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type_name(out)}")
+    if name in _READ_LATER or name in _READ_IN_STEP:
+        read = [x._array for x in arguments if isinstance(x, Tensor)]
+        for result, x in zip(found, outputs, strict=True):
+            if x._array.shape == result._array.shape:  # else it gets other memory
+                refuse_overlap(x._array, read, whole=name in _READ_LATER)
     for result, x in zip(found, outputs, strict=True):
         may_be_any = how == "any" and keywords.get("dtype") is None
         is_truth = how == "truth" and x.dtype in (bool_, uint8)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...dtype import can_cast, scalar_type_name
-from ...executor.plan.sharing import check_written_once
+from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...tensor import Tensor
 from ...transforms.reading import refuse_tangents
 from ...type_names import type_name
@@ -32,11 +32,14 @@ def write_result(
     *,
     casts: bool = False,
     uncastable: type[Exception] = RuntimeError,
+    reads: Sequence[Tensor] = (),
+    whole: bool = False,
 ) -> Tensor:
     """``result`` if there is no ``out``, else ``out`` with its elements.
 
     An ``out`` of another shape gets memory of its own. ``uncastable`` is the class of the error
-    of a dtype that the result cannot be cast to.
+    of a dtype that the result cannot be cast to. ``reads`` are operands that may not lie partly in
+    the memory of ``out``, and with ``whole`` not in all of it either.
 
     Raises:
         RuntimeError: if autograd would have to follow, or the dtypes differ (with ``casts``, if the
@@ -58,6 +61,9 @@ def write_result(
             "instead"
         )
     check_written_once(out._array)
+    # An out of another shape gets other memory; pointwise operators of torch look before that.
+    if out._array.shape == result._array.shape or (casts and not whole):
+        refuse_overlap(out._array, [x._array for x in reads], whole=whole)
     resize_output(out, result._array.shape)
     return copy_(out, result)
 

@@ -66,14 +66,14 @@ def _check_parts(first: Tensor, second: Tensor) -> None:
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex tensor with these real and imaginary parts, of one float dtype."""
     _check_parts(real, imag)
-    return write_result("complex", _complex(real, imag), out)
+    return write_result("complex", _complex(real, imag), out, reads=(real, imag))
 
 
 @autocasts("float32")
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex tensor of these absolute values and angles: ``abs * exp(1j * angle)``."""
     _check_parts(abs, angle)
-    return write_result("polar", _polar(abs, angle), out)
+    return write_result("polar", _polar(abs, angle), out, reads=(abs, angle))
 
 
 # --- the same memory as real numbers --------------------------------------------------------------
@@ -187,7 +187,7 @@ method("imag")(_part("imaginary", imag))
 @method()
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate in memory of its own; a real tensor itself."""
-    return write_result("conj_physical", _conj_physical(input), out)
+    return write_result("conj_physical", _conj_physical(input), out, reads=(input,))
 
 
 @method()

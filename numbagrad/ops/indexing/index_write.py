@@ -16,7 +16,7 @@ from ...dispatch.policies import autocasts
 from ...executor import capture, copying
 from ...executor import indexing as executor
 from ...executor.checks import check_inside
-from ...executor.plan.sharing import check_written_once
+from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
 from ...tensor import Tensor
 from ...transforms.batching import with_samples
@@ -170,6 +170,7 @@ def _index_add_(
         _index_add_(input.view(1), dim, index, source.reshape(1), alpha=alpha)
         return input
     dim, array = _rows_inside("index_add_", input, dim, index, source)
+    refuse_overlap(input._array, (index._array, source._array), whole=True)
     source = _times(source, alpha)
     return write_inplace(
         input,
@@ -323,6 +324,6 @@ def _fill_repeated(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor
     return input
 
 
-install_in_place(index_copy)
+install_in_place(index_copy, refused="whole")
 install_in_place(index_fill, repeats=_fill_repeated)
-install_in_place(index_reduce)
+install_in_place(index_reduce, refused="whole")

@@ -20,7 +20,7 @@ from ...executor import capture
 from ...executor import indexing as executor
 from ...executor.arrays import assign, filled_like
 from ...executor.plan.forms import broadcast
-from ...executor.plan.sharing import check_written_once
+from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number, wrapped_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import Transformed, is_transformed
@@ -377,6 +377,10 @@ def _write_plain(tensor: Tensor, key: Key, value: Tensor) -> bool:
     try:
         if 0 in tensor._array.strides:
             check_written_once(tensor._array[key])
+        if value._array.base is not None:
+            target = tensor._array[key]
+            if target.size == value._array.size:  # what is repeated is no overlap to torch
+                refuse_overlap(target, (value._array,))
         if tensor._array.__class__ is np.ndarray:
             half.assign(tensor._array, key, value._array)
         else:
@@ -451,6 +455,7 @@ def _fitting(target: Tensor, arrays: Key, value: Tensor) -> Tensor:
 
 
 def _index_put_in_place(target: Tensor, arrays: Key, value: Tensor, accumulate: bool) -> Tensor:
+    refuse_overlap(target._array, (value._array, *arrays), whole=True)
     value = _fitting(target, arrays, value)
     if Transformed in [x.__class__ for x in arrays]:
         index, dims = index_of(arrays, target._array.shape)

@@ -103,4 +103,4 @@ def _scattered_by_mask(input: Tensor, mask: Tensor, source: Tensor, shape: Any) 
     return pointwise("where")(mask, chosen.reshape(shape), input)
 
 
-install_in_place(masked_scatter)
+install_in_place(masked_scatter, refused=None)

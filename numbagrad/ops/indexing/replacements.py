@@ -73,7 +73,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return unsafe_view(made, input._array.shape)
 
 
-install_in_place(put)
+install_in_place(put, refused="whole")
 
 
 def _check_region(

@@ -19,7 +19,7 @@ from ...autograd.writes.inplace import write_inplace
 from ...executor import capture
 from ...executor import indexing as executor
 from ...executor.arrays import filled_like
-from ...executor.plan.sharing import check_written_once
+from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
@@ -99,6 +99,7 @@ def _scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
         _scatter_add_(as_vector(input), dim, as_vector(index), as_vector(src))
         return input
     array = _check_scatter("scatter", input, dim, index, src)
+    refuse_overlap(input._array, (index._array, src._array), whole=True)
     return write_inplace(
         input,
         scatter_add_operator,
@@ -373,5 +374,5 @@ def scatter_reduce(
     return _scatter_reduce(input, dim, index_tensor(index, array), src, how)
 
 
-install_in_place(scatter)
-install_in_place(scatter_reduce)
+install_in_place(scatter, refused="whole")
+install_in_place(scatter_reduce, refused="whole")

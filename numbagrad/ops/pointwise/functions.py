@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...dtype import complex128, float64, python_number
 from ...executor import capture
 from ...executor.plan.forms import ShapesDiffer, broadcast
+from ...executor.plan.sharing import refuse_overlap
 from ...tensor import Tensor
 from ...transforms.reading import refuse_tangents
 from ...type_names import type_name
@@ -69,7 +70,9 @@ def write_out(operator: PointwiseOperator, operands: tuple[Any, ...], out: Tenso
         raise RuntimeError(
             f"{operator.name} does not support non-boolean outputs, but out is of {out.dtype}"
         )
-    resize_output(out, _shape_of_output(shapes, out))
+    if (shape := _shape_of_output(shapes, out)) != out._array.shape:
+        refuse_overlap(out._array, [x._array for x in operands if isinstance(x, Tensor)])
+        resize_output(out, shape)
     operator.into(out, operands)
     return out
 
@@ -425,13 +428,13 @@ def with_options(name: str, operands: tuple[Any, ...], out: Tensor | None = None
     return operator(*operands) if out is None else write_out(operator, operands, out)
 
 
-def written(name: str, result: Tensor, out: Tensor | None) -> Tensor:
-    """A result that is new memory, or ``out`` with its elements."""
+def written(name: str, result: Tensor, out: Tensor | None, reads: Sequence[Tensor] = ()) -> Tensor:
+    """A result that is new memory, or ``out`` with its elements, where ``reads`` may not lie."""
     if out is None:
         return result
     from ..arguments.output import write_result  # built on this file
 
-    return write_result(name, result, out)
+    return write_result(name, result, out, reads=reads)
 
 
 @_export
@@ -442,7 +445,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
         return with_options("round", (input,), out)
     scale = 10.0**decimals
     rounded = pointwise("round")(input * scale) / scale
-    return written("round", rounded, out)
+    return written("round", rounded, out, (input,))
 
 
 @_export

@@ -240,7 +240,8 @@ def _called(operator: TensorOperator, input: Tensor, other: Tensor, out: Tensor 
     if not kind.is_floating_point:
         raise NotImplementedError(f"\"{operator.name}\" not implemented for '{kind}'")
     operands = [cast(x, kind.numpy) for x in (input, other)]
-    return write_result(operator.name, operator(*operands), out, casts=True)
+    made = operator(*operands)
+    return write_result(operator.name, made, out, casts=True, reads=(input, other))
 
 
 @method()

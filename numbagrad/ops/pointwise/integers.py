@@ -55,7 +55,7 @@ def _of_integers(operator: TensorOperator, input: Tensor, other: Tensor, out: An
         name = scalar_type_name(kind)
         raise NotImplementedError(f"\"{operator.name}_cpu\" not implemented for '{name}'")
     made = operator(cast(input, kind.numpy), cast(other, kind.numpy))
-    return write_result(operator.name, made, out, casts=True)
+    return write_result(operator.name, made, out, casts=True, reads=(input, other))
 
 
 @method()
@@ -81,7 +81,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     power = exp2(other)
     if input.is_floating_point() and other._array.dtype.kind in "iub":
         power = cast(power, input._array.dtype)
-    return write_result("ldexp", input * power, out, casts=True)
+    return write_result("ldexp", input * power, out, casts=True, reads=(input, other))
 
 
 for _function in (gcd, lcm, ldexp):

@@ -43,7 +43,7 @@ def where(
         return made
     if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
         raise TypeError("where() takes 'out' with Tensors only; make them of numbers with tensor()")
-    return written("where", made, out)
+    return written("where", made, out, (condition, input, other))
 
 
 @method("where")
@@ -136,9 +136,9 @@ def nan_to_num(
         from ..complex.complex_numbers import view_as_complex, view_as_real  # built on this file
 
         made = view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf))
-        return written("nan_to_num", made, out)
+        return written("nan_to_num", made, out, (input,))
     if input._array.dtype.kind not in "fV":
-        return written("nan_to_num", input.clone(), out)
+        return written("nan_to_num", input.clone(), out, (input,))
     limits = finfo(input.dtype)
     operands = (
         input,

@@ -82,7 +82,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
         wide = wide.float() if wide.element_size() == 2 else wide
         made = zeta(float(n + 1), wide) * (size if n % 2 else -size)
         made = made.to(input.dtype) if input.is_floating_point() else made
-    return write_result("polygamma", made, out, casts=True)
+    return write_result("polygamma", made, out, casts=True, reads=(input,))
 
 
 @method("polygamma")
@@ -213,7 +213,7 @@ _i1e = _pointwise(
 @method()
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
-    return write_result("i0", _i0(floats("i0", input)), out, casts=True)
+    return write_result("i0", _i0(floats("i0", input)), out, casts=True, reads=(input,))
 
 
 install_in_place(i0)
@@ -221,17 +221,17 @@ install_in_place(i0)
 
 def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``exp(-|x|) * i0(x)``."""
-    return write_result("special_i0e", _i0e(floats("i0e", input)), out, casts=True)
+    return write_result("special_i0e", _i0e(floats("i0e", input)), out, casts=True, reads=(input,))
 
 
 def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 1."""
-    return write_result("special_i1", _i1(floats("i1", input)), out, casts=True)
+    return write_result("special_i1", _i1(floats("i1", input)), out, casts=True, reads=(input,))
 
 
 def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``exp(-|x|) * i1(x)``."""
-    return write_result("special_i1e", _i1e(floats("i1e", input)), out, casts=True)
+    return write_result("special_i1e", _i1e(floats("i1e", input)), out, casts=True, reads=(input,))
 
 
 # --- the zeta function of Hurwitz -----------------------------------------------------------------

@@ -178,7 +178,11 @@ def _sum(
             if not (dtype.kind == "c" and is_complex_number(factor)):
                 require_real(operator.name, name, factor)
     made = operator(input, a, b, checked_number(beta, dtype), checked_number(alpha, dtype))
-    return made if out is None else write_result(operator.name, made, out)
+    if out is None:
+        return made
+    return write_result(
+        operator.name, made, out, reads=(input, a, b) if operator is _addr else (input,)
+    )
 
 
 @method()
@@ -303,4 +307,5 @@ def addbmm(
 
 
 for _function in (addmm, addmv, addr, baddbmm, addbmm):
-    install_in_place(_function)
+    # The product is complete before anything is written, but for that of two vectors.
+    install_in_place(_function, refused="partly" if _function is addr else None)

@@ -232,7 +232,10 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
             _check_cat(counted[0], shape, dim, place)
     if len(counted) != len(shapes):  # what is passed over has a gradient, too
         joined = _fitted(joined, counted[0], dim)
-    return write_result("cat", _cat(dim, joined), out, casts=True, uncastable=TypeError)
+    made = _cat(dim, joined)
+    return write_result(
+        "cat", made, out, casts=True, uncastable=TypeError, reads=tensors, whole=True
+    )
 
 
 def _check_cat(first: tuple[int, ...], shape: tuple[int, ...], dim: int, place: int) -> None:
@@ -272,7 +275,9 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
                 f"{list(tensor._array.shape)} at entry {place}"
             )
     made = _stack(dimension(len(first) + 1, dim), joined)
-    return write_result("stack", made, out, casts=True, uncastable=TypeError)
+    return write_result(
+        "stack", made, out, casts=True, uncastable=TypeError, reads=tensors, whole=True
+    )
 
 
 # --- with dimensions added first ------------------------------------------------------------------

@@ -30,7 +30,7 @@ from ...backend import foreign
 from ...dtype import can_cast, scalar_type_name
 from ...executor import capture
 from ...executor.arrays import fill_elements, filled_like, new_array
-from ...executor.plan.sharing import check_written_once
+from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned, stacked
 from ...transforms.levels import is_transformed
@@ -256,13 +256,17 @@ def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def install_in_place(
-    function: Callable[..., Tensor], *, repeats: bool | Callable[..., Tensor] = False
+    function: Callable[..., Tensor],
+    *,
+    repeats: bool | Callable[..., Tensor] = False,
+    refused: str | None = "partly",
 ) -> None:
     """Install the method with an underscore, which writes what ``function`` returns.
 
     Raises, when called, for memory that several elements share, unless ``repeats`` says that torch
-    writes it, or is a function that does; and for a result that the dtype of the tensor cannot
-    hold.
+    writes it, or is a function that does; for a result that the dtype of the tensor cannot hold;
+    and for another operand in the memory of the tensor: one that lies "partly" in it, or one that
+    is the "whole" as well, or, with None, for none.
     """
 
     def write(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
@@ -282,6 +286,8 @@ def install_in_place(
             return value
 
         others = [x for x in (*arguments, *options.values()) if isinstance(x, Tensor)]
+        if refused is not None:
+            refuse_overlap(self._array, [x._array for x in others], whole=refused == "whole")
         return compute_then_write(self, compute, *others)
 
     public = f"{function.__name__}_"
@@ -451,6 +457,8 @@ def copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Te
         check_broadcast(source.shape, input._array.shape)
     if 0 in input._array.strides and src is not input:
         check_written_once(input._array)
+    if source.base is not None or input._array.base is not None:
+        refuse_overlap(input._array, (source,))
     if not recording(input, src) and not is_transformed((input, src)):
         before_write(input)
         if (
