@@ -375,22 +375,27 @@ def _write_plain(tensor: Tensor, key: Key, value: Tensor) -> bool:
     """Write without recording; False where the value does not fit, for the error to be made."""
     before_write(tensor)
     try:
-        if 0 in tensor._array.strides:
-            check_written_once(tensor._array[key])
-        if value._array.base is not None:
-            target = tensor._array[key]
-            if target.size == value._array.size:  # what is repeated is no overlap to torch
-                refuse_overlap(target, (value._array,))
-        if tensor._array.__class__ is np.ndarray:
-            half.assign(tensor._array, key, value._array)
-        else:
-            assign(tensor._array[key], value._array)
+        _write_region(tensor._array, key, value._array)
     except IndexError:
         raise basic_error(tensor._array.shape, key) from None
     except ValueError:
         return False
     bump_version(tensor)
     return True
+
+
+def _write_region(array: Any, key: Key, value: Any) -> None:
+    """Write a value into the part of an array that a key names, if it may be written."""
+    if 0 in array.strides:
+        check_written_once(array[key])
+    if value.base is not None:
+        target = array[key]
+        if target.size == value.size:  # what is repeated is no overlap to torch
+            refuse_overlap(target, (value,))
+    if array.__class__ is np.ndarray:
+        half.assign(array, key, value)
+    else:
+        assign(array[key], value)
 
 
 def _number_for(tensor: Tensor, value: Any) -> Tensor:
