@@ -1,4 +1,4 @@
-"""Pooling on ndarrays: where in its window the largest element is.
+"""Pooling on ndarrays: where in its window the largest element is, and sums of windows.
 
 Called by ``nn/functional/pooling.py``; runs what ``kernels/pooling.py`` holds.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backend import foreign
 from ..dtype import from_numpy, name_of
 from . import capture
 from .complex_pointwise import refused
@@ -47,9 +48,72 @@ def largest(array: Array, counts: tuple[int, ...], options: Sequence[tuple[int, 
     ``options`` are kernel, stride, padding and dilation; every window has an element inside.
     """
     made = np.empty((*array.shape[:2], *counts), np.int64)
-    geometry = _geometry(array.shape[2:], counts, *options)
+    words = _words(array.shape[2:], counts, options)
+    lines = made.size // counts[-1]
+    grain = max(_GRAIN // (math.prod(options[0]) * counts[-1]), 1)
+    _kernel(array.dtype)(lines, grain, made, array, words)
+    return made
+
+
+def _words(sizes: tuple[int, ...], counts: tuple[int, ...], options: Any) -> Array:
+    geometry = _geometry(sizes, counts, *options)
     if capture.active is not None:
         geometry = capture.constant(geometry.copy())
-    grain = max(_GRAIN // math.prod(options[0]), 1)
-    _kernel(array.dtype)(made.size, grain, made, array, geometry)
+    return geometry
+
+
+@functools.cache
+def _summing(name: str, kind: np.dtype[Any]) -> WordKernel:
+    return WordKernel("kernels.pooling", f"{name}_{name_of(kind)}")
+
+
+def has_sums(array: Array) -> bool:
+    """Whether there are kernels that add elements of an array up, and put them back."""
+    known = array.dtype.kind == "f" and array.dtype.itemsize > 2 and array.dtype.isnative
+    return known and array.size > 0 and foreign(array) is None
+
+
+def _contiguous(array: Array) -> Array:
+    return array if array.flags.c_contiguous else capture.copied(array)
+
+
+def taken(source: Array, places: Array) -> Array:
+    """The elements of (N, C, ...) at places (N, C, *counts) in the flattened spatial dimensions."""
+    made = np.empty(places.shape, source.dtype)
+    size, count = math.prod(source.shape[2:]), math.prod(places.shape[2:])
+    planes = math.prod(places.shape[:2])
+    _summing("take", source.dtype)(
+        planes, max(_GRAIN // count, 1), made, _contiguous(source), _contiguous(places), size, count
+    )
+    return made
+
+
+def put_back(values: Array, places: Array, sizes: tuple[int, ...]) -> Array:
+    """The adjoint of ``taken``: (N, C, *sizes), the sums of the values that were taken there."""
+    made = np.empty((*places.shape[:2], *sizes), values.dtype)
+    size, count = math.prod(sizes), math.prod(places.shape[2:])
+    planes = math.prod(places.shape[:2])
+    _summing("put_back", values.dtype)(
+        planes, max(_GRAIN // size, 1), made, _contiguous(values), _contiguous(places), size, count
+    )
+    return made
+
+
+def window_sums(array: Array, counts: tuple[int, ...], options: Any) -> Array:
+    """The sum of every window of (N, C, ...): (N, C, *counts); options as for ``largest``."""
+    made = np.empty((*array.shape[:2], *counts), array.dtype)
+    words = _words(array.shape[2:], counts, options)
+    lines = made.size // counts[-1]
+    grain = max(_GRAIN // (math.prod(options[0]) * counts[-1]), 1)
+    _summing("window_sums", array.dtype)(lines, grain, made, _contiguous(array), words)
+    return made
+
+
+def spread_sums(sums: Array, sizes: tuple[int, ...], options: Any) -> Array:
+    """The adjoint of ``window_sums``, for planes of these sizes."""
+    made = np.empty((*sums.shape[:2], *sizes), sums.dtype)
+    words = _words(sizes, sums.shape[2:], options)
+    grain = max(_GRAIN // math.prod(sizes), 1)
+    planes = math.prod(sums.shape[:2])
+    _summing("spread_sums", sums.dtype)(planes, grain, made, _contiguous(sums), words)
     return made

@@ -109,10 +109,19 @@ def _flattened(where: Array) -> Array:
     return where.reshape(*where.shape[:2], math.prod(where.shape[2:]))
 
 
-def _put_back(grad: Tensor, where: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The gradient of the elements, summed where they were taken from."""
-    flat = zeros(*shape[:2], math.prod(shape[2:]), dtype=grad.dtype)
-    return scatter_add_operator(flat, 2, where.flatten(2), grad.flatten(2)).view(*shape)
+def _taken(source: Array, where: Array) -> Array:
+    if executor.has_sums(source) and where.size:
+        return executor.taken(source, where)
+    return indexing.gather(_flattened(source), 2, _flattened(where)).reshape(where.shape)
+
+
+def _put_back(values: Tensor, where: Tensor, sizes: tuple[int, ...], name: str) -> Tensor:
+    """Values, summed in spatial dimensions of these sizes where they were taken from."""
+    if where._array.size and executor.has_sums(values._array):
+        return _putting(name)(values, where, sizes)
+    flat = zeros(*values.shape[:2], math.prod(sizes), dtype=values.dtype)
+    made: Tensor = scatter_add_operator(flat, 2, where.flatten(2), values.flatten(2))
+    return made.view(*values.shape[:2], *sizes)
 
 
 @functools.cache
@@ -120,14 +129,27 @@ def _taking(name: str) -> TensorOperator:
     """The elements of (N, C, ...) at flat indices (N, C, *counts), by torch's name of the node."""
     return TensorOperator(
         name,
-        lambda input, where: indexing.gather(_flattened(input), 2, _flattened(where)).reshape(
-            where.shape
-        ),
+        lambda input, where: _taken(input, where),
         {
-            "input": lambda grad, where, input_shape: _put_back(grad, where, input_shape),
+            "input": lambda grad, where, input_shape: _put_back(grad, where, input_shape[2:], name),
             "where": None,  # type: ignore[dict-item]
         },
         grad_fn=f"{name}Backward0",
+        batch=folded,
+    )
+
+
+@functools.cache
+def _putting(name: str) -> TensorOperator:
+    """The gradient of ``_taking``: (N, C, *sizes) of the values that were taken."""
+    return TensorOperator(
+        f"{name}_backward",
+        lambda values, where, sizes: executor.put_back(values, where, sizes),
+        {
+            "values": lambda grad, where: _taking(name)(grad, where),
+            "where": None,  # type: ignore[dict-item]
+        },
+        grad_fn=f"{name}BackwardBackward0",
         batch=folded,
     )
 
@@ -224,7 +246,7 @@ _spread: TensorOperator
 
 _window_sums = TensorOperator(
     "avg_pool",
-    lambda input, geometry: geometry.windows.sums(input, geometry.counts),
+    lambda input, geometry: _sums_of_windows(input, geometry),
     {"input": lambda grad, geometry: _spread(grad, geometry)},
     batch=folded,
 )
@@ -236,8 +258,17 @@ _spread = TensorOperator(
 )
 
 
+def _sums_of_windows(input: Array, geometry: _Geometry) -> Array:
+    windows = geometry.windows
+    if executor.has_sums(input):
+        return executor.window_sums(input, geometry.counts, windows)
+    return windows.sums(input, geometry.counts)
+
+
 def _to_all_places(sums: Array, geometry: _Geometry) -> Array:
     windows = geometry.windows
+    if executor.has_sums(sums):
+        return executor.spread_sums(sums, geometry.sizes, windows)
     ones = (1,) * len(windows.kernel)
     column = sums.reshape(*sums.shape[:2], *ones, *geometry.counts)
     shape = (*sums.shape[:2], *windows.kernel, *geometry.counts)
