@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train digits soft-dtw test parity operators libraries package mpi fuzz bench docs site lint clean
+.PHONY: train digits soft-dtw test parity operators cuda libraries package mpi fuzz bench docs site lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -23,7 +23,7 @@ PROCESSES := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test: $(VENV)/installed-test
 	$(RUN) -m pytest tests --ignore=tests/parity --ignore=tests/libraries --ignore=tests/site --ignore=tests/packaging \
-		--ignore=tests/distributed $(PROCESSES)
+		--ignore=tests/distributed --ignore=tests/cuda $(PROCESSES)
 
 parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity $(PROCESSES)
@@ -32,6 +32,11 @@ parity: $(VENV)/installed-parity
 SHARD ?= 1/1
 operators: $(VENV)/installed-operators
 	$(RUN) tests/parity/operator_database.py --shard $(SHARD) $(if $(ONLY),--only $(ONLY))
+
+# Kernels for GPUs without one: in Numba's simulator, and compiled as far as ptxas.
+cuda: $(VENV)/installed-cuda-test
+	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest tests/cuda/simulated
+	$(RUN) -m pytest tests/cuda/ptx
 
 # Libraries of torch on this package: without their dependencies, as each asks for torch itself.
 libraries: $(VENV)/installed-libraries

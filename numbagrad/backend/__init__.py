@@ -17,6 +17,7 @@ from .registry import (
     foreign,
     foreign_among,
     is_array,
+    lies_with,
     may_share,
     on_host,
     refuse_foreign,
@@ -28,6 +29,6 @@ from .registry import (
 
 __all__ = [
     "Backend", "address_of", "array_namespace", "backend_for", "backend_of", "device_of", "files",
-    "foreign", "foreign_among", "is_array", "may_share", "on_host", "refuse_foreign", "register",
-    "shared_by", "shared_by_operands", "unregister",
+    "foreign", "foreign_among", "is_array", "lies_with", "may_share", "on_host", "refuse_foreign",
+    "register", "shared_by", "shared_by_operands", "unregister",
 ]  # fmt: skip

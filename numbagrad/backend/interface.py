@@ -51,6 +51,14 @@ class Backend:
         """The number of the device that holds an array; None where there is one only."""
         return None
 
+    def on(self, index: int | None) -> Backend:
+        """What makes arrays on the device of a number: itself where there is one device."""
+        return self
+
+    def holds(self, array: Any) -> bool:
+        """Whether an array is on the device that new arrays are made on."""
+        return isinstance(array, self.array_class)
+
     def allocate(
         self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]
     ) -> Array:

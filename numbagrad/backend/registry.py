@@ -6,6 +6,7 @@ the question costs one comparison of classes.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,6 +19,10 @@ from .interface import Backend
 
 _BY_CLASS: dict[type, Backend] = {}
 _BY_TYPE: dict[str, Backend] = {}
+
+#: Modules that register the backend of a device type, if their ``available()`` says that it can
+#: be used: nobody pays for them who does not name the device.
+_OFFERED: dict[str, str] = {"cuda": "numbagrad.cuda"}
 
 #: The files that backends and their arrays are written in: their code is no code of users.
 files: set[str] = set()
@@ -34,7 +39,8 @@ def register(backend: Backend) -> Backend:
         raise ValueError(f"arrays of class {kind.__name__} are those of the CPU")
     if kind in _BY_CLASS or name in _BY_TYPE or name == "cpu":
         raise ValueError(f"there is a backend for {kind.__name__} or for the device {name!r}")
-    devices.accept(name)
+    if name not in _OFFERED:
+        devices.accept(name)
     _BY_CLASS[kind] = _BY_TYPE[name] = backend
     modules = [sys.modules.get(each.__module__) for each in (kind, type(backend))]
     files.update([path for x in modules if (path := getattr(x, "__file__", None))])
@@ -98,7 +104,7 @@ def backend_for(where: Any) -> Backend | None:
     kind = device(where).type
     if kind == "cpu":
         return None
-    found = _BY_TYPE.get(kind)
+    found = _BY_TYPE.get(kind) or _offered(kind)
     if found is None and kind != "cuda":
         raise NotImplementedError(
             f"numbagrad has no device '{where}': no backend is registered for it; use device='cpu'"
@@ -108,13 +114,26 @@ def backend_for(where: Any) -> Backend | None:
             f"Torch not compiled with CUDA enabled: numbagrad cannot use the device '{where}'; use "
             "device='cpu', or ask torch.cuda.is_available() first"
         )
-    return found
+    return found.on(device(where).index)
+
+
+def _offered(kind: str) -> Backend | None:
+    """The backend of a device that is there, registered when it is first named."""
+    name = _OFFERED.get(kind)
+    if name is not None and importlib.import_module(name).is_available():
+        importlib.import_module(f"{name}.backend")
+    return _BY_TYPE.get(kind)
 
 
 def device_of(array: Any) -> device:
     """The device that holds an array."""
     found = foreign(array)
     return CPU if found is None else device(found.device_type, found.index_of(array))
+
+
+def lies_with(array: Any, where: Backend | None) -> bool:
+    """Whether an array is on the device of a backend, None for the CPU."""
+    return foreign(array) is None if where is None else where.holds(array)
 
 
 def shared_by_operands(operator: str, operands: Sequence[Any]) -> Backend | None:

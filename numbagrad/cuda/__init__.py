@@ -9,6 +9,7 @@ from typing import Any
 
 from ..absent import lacking
 from ..device import device
+from . import driver
 
 __all__ = ["current_device", "device_count", "get_device_capability", "get_device_name", "init",
            "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
@@ -16,13 +17,13 @@ __all__ = ["current_device", "device_count", "get_device_capability", "get_devic
 
 
 def is_available() -> bool:
-    """Whether tensors can be put on a GPU: never."""
-    return False
+    """Whether tensors can be put on a GPU."""
+    return device_count() > 0
 
 
 def device_count() -> int:
-    """The number of GPUs that tensors can be put on: 0."""
-    return 0
+    """The number of GPUs that tensors can be put on."""
+    return driver.device_count()
 
 
 def is_initialized() -> bool:

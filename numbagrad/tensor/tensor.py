@@ -20,7 +20,7 @@ from ..autograd.hooks import tensor_hooks as hooks
 from ..autograd.hooks import watching
 from ..autograd.node import UNRECORDED, Node, has_no_history, visible
 from ..autograd.writes.inplace import check_not_stale
-from ..backend import device_of, foreign
+from ..backend import address_of, device_of, foreign
 from ..device import CPU
 from ..device import device as Device
 from ..dtype import FROM_TYPE_NUM
@@ -180,7 +180,7 @@ class Tensor(TensorState, InstalledMethods):
     def data_ptr(self) -> int:
         """Address of the first element, or 0 if there is none."""
         capture.refuse("the address of a tensor")
-        return self._array.ctypes.data if self._array.size else 0
+        return address_of(self._array) if self._array.size else 0
 
     def untyped_storage(self) -> UntypedStorage:
         """The block of memory that this tensor is a view of."""
@@ -203,7 +203,12 @@ class Tensor(TensorState, InstalledMethods):
         """Whether the memory is that of the CPU."""
         return isinstance(self._array, np.ndarray)
 
-    is_cuda = Constant(False)
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements are in the memory of a GPU of CUDA."""
+        where = foreign(self._array)
+        return where is not None and where.device_type == "cuda"
+
     is_ipu = Constant(False)
     is_maia = Constant(False)
     is_meta = Constant(False)

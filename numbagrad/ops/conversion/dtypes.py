@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend import Backend, backend_for, device_of, foreign
+from ...backend import Backend, backend_for, device_of, foreign, lies_with
 from ...device import CPU
 from ...device import device as Device
 from ...dtype import (
@@ -33,6 +33,7 @@ from ...dtype import (
 from ...dtype import dtype as DType
 from ...executor import capture
 from ...executor.conversion import convert
+from ...executor.plan.forms import dense
 from ...layout import preserve_format
 from ...number_range import checked_number
 from ...tensor import Tensor
@@ -59,6 +60,10 @@ _to_copy = TensorOperator(
 def _on_backend(input: Any, where: Backend | None, source: Device) -> Any:
     """The elements of an array in new memory of a backend, None for the CPU."""
     held = foreign(input)
+    if held is not None and where is not None and held.array_class is where.array_class:
+        made = where.allocate(*dense(input.shape, input.dtype, [input]))
+        where.copy(made, input)
+        return made
     host = input if held is None else held.to_host(input)
     return host if where is None else where.from_host(host)
 
@@ -135,7 +140,7 @@ def to(
     The tensor itself if nothing changes, unless ``copy`` is set.
 
     Raises:
-        AssertionError: for a device that is not the CPU.
+        AssertionError: for CUDA without a GPU.
     """
     if arguments:
         if len(arguments) == 1 and arguments[0].__class__ is DType:
@@ -153,7 +158,7 @@ def to(
     if other is not None:
         dtype = other.dtype
         device = other.device if device is None else device
-    if device is not None and (where := backend_for(device)) is not foreign(self._array):
+    if device is not None and not lies_with(self._array, where := backend_for(device)):
         self, copy = _moved(self, where), False
     kind = numpy_dtype("to", dtype, self._array.dtype)
     result = cast(self, kind, copy)
@@ -225,9 +230,9 @@ def cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
 def cuda(
     self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """This tensor on a GPU; raises, as there is none.
+    """This tensor on a GPU, the current one if none is named: itself if it is there already.
 
     Raises:
-        AssertionError: always, as torch does where it was built without CUDA.
+        AssertionError: without a GPU, as torch does where it was built without CUDA.
     """
     return to(self, "cuda" if device is None else device)

@@ -1,0 +1,377 @@
+"""GPUs by CUDA's driver: memory from its stream-ordered pools, launches with packed arguments.
+
+Everything is queued on the current stream of the thread and device; ``download`` waits for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from cuda.bindings import driver as cu
+
+from ...executor import capture
+from ...interrupts import uninterrupted
+from ..kernels.matmul import Shape
+from .memory import exhausted
+from .source import Source
+
+_SUCCESS = cu.CUresult.CUDA_SUCCESS
+_NO_MEMORY = cu.CUresult.CUDA_ERROR_OUT_OF_MEMORY
+
+# CUDA's marks in the list by which a launch finds its packed arguments.
+_BUFFER_POINTER, _BUFFER_SIZE = 1, 2
+
+
+class DeviceProperties(NamedTuple):
+    """What ``torch.cuda.get_device_properties`` tells of a GPU."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+
+
+def count_devices() -> int:
+    """How many GPUs there are; 0 without CUDA's driver."""
+    try:
+        (code,) = cu.cuInit(0)
+    except RuntimeError:  # the library of the driver is not there
+        return 0
+    if code != _SUCCESS:
+        return 0
+    code, count = cu.cuDeviceGetCount()
+    return int(count) if code == _SUCCESS else 0
+
+
+def checked(result: Sequence[Any]) -> Any:
+    """The value of a call of the driver.
+
+    Raises:
+        AcceleratorError: with CUDA's words, if it failed.
+    """
+    code, *values = result
+    if code != _SUCCESS:
+        _, text = cu.cuGetErrorString(code)
+        from ...errors import AcceleratorError
+
+        raise AcceleratorError(f"CUDA error: {text.decode() if text else code}")
+    if not values:
+        return None
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+class Block:
+    """Memory of a GPU, given back to the pool in the order of its stream when nobody holds it."""
+
+    __slots__ = ("address", "nbytes", "device", "_stream", "_driver", "__weakref__")
+
+    def __init__(self, driver: Device, address: int, nbytes: int, device: int, stream: int):
+        self.address, self.nbytes, self.device = address, nbytes, device
+        self._stream, self._driver = stream, driver
+        driver.note(device, nbytes)
+
+    def __del__(self) -> None:
+        if self.address:
+            self._driver.note(self.device, -self.nbytes)
+            cu.cuMemFreeAsync(cu.CUdeviceptr(self.address), cu.CUstream(self._stream))
+
+
+class _Current(threading.local):
+    """The device and the streams of a thread."""
+
+    def __init__(self) -> None:
+        self.device = 0
+        self.streams: dict[int, int] = {}
+        #: The device whose context this thread has.
+        self.bound = -1
+
+
+class Device:
+    """The driver of all GPUs of this process."""
+
+    is_simulated = False
+    #: Threads of a block; elements that a thread of a reduction takes at least before the work is
+    #: cut into segments.
+    threads, segment = 256, 16
+
+    def __init__(self) -> None:
+        self.device_count = count_devices()
+        self._current = _Current()
+        self._contexts: dict[int, Any] = {}
+        self._functions: dict[tuple[Source, int], Any] = {}
+        self._modules: list[Any] = []
+        self._lock = threading.RLock()
+        self._allocated = [0] * self.device_count
+        self._peak = [0] * self.device_count
+        self.launches = 0
+
+    # --- devices and streams ---
+
+    @property
+    def current(self) -> int:
+        """The device of new arrays in this thread."""
+        return self._current.device
+
+    @current.setter
+    def current(self, index: int) -> None:
+        self._current.device = index
+
+    def bind(self, index: int) -> None:
+        """Make the primary context of a device that of this thread."""
+        if self._current.bound == index:
+            return
+        with self._lock:
+            if index not in self._contexts:
+                device = checked(cu.cuDeviceGet(index))
+                self._contexts[index] = checked(cu.cuDevicePrimaryCtxRetain(device))
+                self._keep_memory(index)
+        checked(cu.cuCtxSetCurrent(self._contexts[index]))
+        self._current.bound = index
+
+    def stream(self, index: int | None = None) -> int:
+        """The handle of the current stream of a device; 0 is the default one."""
+        return self._current.streams.get(self.current if index is None else index, 0)
+
+    def set_stream(self, index: int, handle: int) -> None:
+        """Choose the stream of a device for this thread."""
+        self._current.streams[index] = handle
+
+    @property
+    def stream_number(self) -> int:
+        """The current stream as ``__cuda_array_interface__`` has it, where 1 is the default."""
+        return self.stream() or 1
+
+    def new_stream(self, index: int, priority: int = 0) -> int:
+        """The handle of a new stream that does not wait for the default one."""
+        self.bind(index)
+        flags = cu.CUstream_flags.CU_STREAM_NON_BLOCKING
+        return int(checked(cu.cuStreamCreateWithPriority(flags, priority)))
+
+    def destroy_stream(self, handle: int) -> None:
+        """Give a stream back once its work is done."""
+        cu.cuStreamDestroy(cu.CUstream(handle))
+
+    def wait_for_stream(self, handle: int) -> None:
+        """Wait for all that was queued on a stream."""
+        checked(cu.cuStreamSynchronize(cu.CUstream(handle)))
+
+    def is_stream_done(self, handle: int) -> bool:
+        """Whether all that was queued on a stream is done."""
+        (code,) = cu.cuStreamQuery(cu.CUstream(handle))
+        if code == cu.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        checked((code,))
+        return True
+
+    def new_event(self, timing: bool) -> int:
+        """The handle of a new event."""
+        flags = cu.CUevent_flags
+        chosen = flags.CU_EVENT_DEFAULT if timing else flags.CU_EVENT_DISABLE_TIMING
+        self.bind(self.current)
+        return int(checked(cu.cuEventCreate(chosen)))
+
+    def destroy_event(self, handle: int) -> None:
+        """Give an event back."""
+        cu.cuEventDestroy(cu.CUevent(handle))
+
+    def record_event(self, event: int, stream: int) -> None:
+        """Have an event happen when all that is queued on a stream so far is done."""
+        checked(cu.cuEventRecord(cu.CUevent(event), cu.CUstream(stream)))
+
+    def wait_for_event(self, event: int, stream: int | None = None) -> None:
+        """Have a stream wait for an event, or this thread."""
+        if stream is None:
+            checked(cu.cuEventSynchronize(cu.CUevent(event)))
+        else:
+            checked(cu.cuStreamWaitEvent(cu.CUstream(stream), cu.CUevent(event), 0))
+
+    def is_event_done(self, event: int) -> bool:
+        """Whether an event has happened."""
+        (code,) = cu.cuEventQuery(cu.CUevent(event))
+        if code == cu.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        checked((code,))
+        return True
+
+    def milliseconds_between(self, first: int, second: int) -> float:
+        """The time between two events that have happened."""
+        return float(checked(cu.cuEventElapsedTime(cu.CUevent(first), cu.CUevent(second))))
+
+    def synchronise(self, index: int | None = None) -> None:
+        """Wait for all that was queued on a device."""
+        self.bind(self.current if index is None else index)
+        checked(cu.cuCtxSynchronize())
+
+    @functools.cache  # noqa: B019 - there is one driver
+    def properties(self, index: int) -> DeviceProperties:
+        """What a GPU is."""
+        device = checked(cu.cuDeviceGet(index))
+        kinds = cu.CUdevice_attribute
+        major, minor, processors = [
+            int(checked(cu.cuDeviceGetAttribute(x, device)))
+            for x in (
+                kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                kinds.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+            )
+        ]
+        name = checked(cu.cuDeviceGetName(256, device)).split(b"\0")[0].decode()
+        memory = int(checked(cu.cuDeviceTotalMem(device)))
+        return DeviceProperties(name, major, minor, memory, processors)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks that a launch has at most: several for each processor."""
+        return 16 * self.properties(self.current).multi_processor_count
+
+    # --- memory ---
+
+    def _pool(self, index: int) -> Any:
+        return checked(cu.cuDeviceGetDefaultMemPool(checked(cu.cuDeviceGet(index))))
+
+    def _keep_memory(self, index: int) -> None:
+        """Have the pool of a device keep what is given back, until ``empty_cache``."""
+        threshold = cu.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        checked(cu.cuMemPoolSetAttribute(self._pool(index), threshold, cu.cuuint64_t(2**64 - 1)))
+
+    def note(self, index: int, nbytes: int) -> None:
+        """Count memory that was taken or given back."""
+        with self._lock:
+            self._allocated[index] += nbytes
+            self._peak[index] = max(self._peak[index], self._allocated[index])
+
+    def allocate(self, nbytes: int, index: int = 0) -> Block:
+        """A new block of memory of a device.
+
+        Raises:
+            OutOfMemoryError: if there is not enough, also after unused memory was given back.
+        """
+        self.bind(index)
+        stream = self.stream(index)
+        size = max(nbytes, 1)
+        code, address = cu.cuMemAllocAsync(size, cu.CUstream(stream))
+        if code == _NO_MEMORY:
+            self.empty_cache(index)
+            code, address = cu.cuMemAllocAsync(size, cu.CUstream(stream))
+        if code == _NO_MEMORY:
+            total = self.properties(index).total_memory
+            raise exhausted(nbytes, index, total, self._allocated[index], self.reserved(index))
+        return Block(self, int(checked((code, address))), nbytes, index, stream)
+
+    def allocated(self, index: int) -> int:
+        """Bytes in use."""
+        return self._allocated[index]
+
+    def peak(self, index: int) -> int:
+        """The most bytes in use since ``reset_peak``."""
+        return self._peak[index]
+
+    def reset_peak(self, index: int) -> None:
+        """Count the most bytes from here."""
+        self._peak[index] = self._allocated[index]
+
+    def reserved(self, index: int) -> int:
+        """Bytes that the pool has of the device, in use or not."""
+        self.bind(index)
+        kind = cu.CUmemPool_attribute.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
+        return int(checked(cu.cuMemPoolGetAttribute(self._pool(index), kind)))
+
+    def free_and_total(self, index: int) -> tuple[int, int]:
+        """Bytes of the device that nobody has, and all of them."""
+        self.bind(index)
+        free, total = checked(cu.cuMemGetInfo())
+        return int(free), int(total)
+
+    def empty_cache(self, index: int | None = None) -> None:
+        """Give unused memory of the pool back to the device."""
+        index = self.current if index is None else index
+        self.synchronise(index)
+        checked(cu.cuMemPoolTrimTo(self._pool(index), 0))
+
+    def upload(self, address: int, source: int, nbytes: int, index: int = 0) -> None:
+        """Copy bytes of the host to a device, and wait until they are there."""
+        if nbytes:
+            self.bind(index)
+            stream = cu.CUstream(self.stream(index))
+            checked(cu.cuMemcpyHtoDAsync(cu.CUdeviceptr(address), source, nbytes, stream))
+            checked(cu.cuStreamSynchronize(stream))
+
+    def download(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
+        """Copy bytes of a device to the host, behind all that is queued on its stream."""
+        if nbytes:
+            self.bind(index)
+            stream = cu.CUstream(self.stream(index))
+            checked(cu.cuMemcpyDtoHAsync(target, cu.CUdeviceptr(address), nbytes, stream))
+            checked(cu.cuStreamSynchronize(stream))
+
+    def move(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
+        """Copy bytes between places of devices; with unified addresses the driver knows which."""
+        if nbytes:
+            self.bind(index)
+            places = cu.CUdeviceptr(target), cu.CUdeviceptr(address)
+            stream = cu.CUstream(self.stream(index))
+            checked(cu.cuMemcpyAsync(*places, nbytes, stream))
+            checked(cu.cuStreamSynchronize(stream))  # the other device's streams do not wait
+
+    # --- kernels ---
+
+    def product_shape(self, dtype: str, rows: int, columns: int, count: int) -> Shape:
+        """How a matrix product is cut: the largest square that leaves work for all processors."""
+        processors = self.properties(self.current).multi_processor_count
+        for tile in (4,) if dtype == "float64" else (8, 4):
+            shape = Shape(side=16, tile=tile, step=8)
+            blocks = -(-rows // shape.square) * -(-columns // shape.square) * count
+            if blocks >= processors:
+                return shape
+        return Shape(side=16, tile=2, step=8)
+
+    def _function(self, source: Source, index: int) -> Any:
+        """The kernel of a text in the context of a device."""
+        found = self._functions.get((source, index))
+        if found is None:
+            from .compiling import compile_to_cubin
+
+            # A recorder hears no calls of the compiler, and an interrupt waits until it is done.
+            with self._lock, capture.unheard(), uninterrupted():
+                properties = self.properties(index)
+                code, name = compile_to_cubin(source, (properties.major, properties.minor))
+                module = checked(cu.cuModuleLoadData(code))
+                self._modules.append(module)
+                found = checked(cu.cuModuleGetFunction(module, name.encode()))
+                self._functions[source, index] = found
+        return found
+
+    def launch(self, source: Source, blocks: int, words: Sequence[int], index: int = 0) -> None:
+        """Queue a kernel in so many blocks on the current stream of a device."""
+        self.bind(index)
+        function = self._function(source, index)
+        packed = (ctypes.c_int64 * len(words))(*words)
+        size = ctypes.c_size_t(ctypes.sizeof(packed))
+        extra = (ctypes.c_void_p * 5)(
+            _BUFFER_POINTER, ctypes.addressof(packed), _BUFFER_SIZE, ctypes.addressof(size), None
+        )
+        stream = cu.CUstream(self.stream(index))
+        checked(
+            cu.cuLaunchKernel(
+                function, blocks, 1, 1, source.threads, 1, 1, 0, stream, 0, ctypes.addressof(extra)
+            )
+        )
+        self.launches += 1
+
+    # --- CuPy, for what has no kernel here ---
+
+    def as_cupy(self, array: Any) -> Any:
+        """The same memory as an array of CuPy."""
+        import cupy
+
+        memory = cupy.cuda.UnownedMemory(
+            array.block.address, array.block.nbytes, array.block, array.block.device
+        )
+        offset = array.address - array.block.address
+        pointer = cupy.cuda.MemoryPointer(memory, offset)
+        return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)

@@ -1,0 +1,62 @@
+"""A driver that runs no kernel and notes them all, as they would be made for a GPU.
+
+``tools/cuda_registers.py`` and tests compile what was noted. Memory is the host's, full of zeros,
+and stays so: results mean nothing, but their shapes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..kernels.matmul import Shape
+from .source import Source
+
+
+class Block:
+    """Memory of the host."""
+
+    __slots__ = ("address", "nbytes", "device", "_cells", "__weakref__")
+
+    def __init__(self, nbytes: int):
+        self._cells = np.zeros(nbytes + 256, np.uint8)
+        self.address = -(-self._cells.ctypes.data // 256) * 256
+        self.nbytes, self.device = nbytes, 0
+
+
+class Offline:
+    """See the module; the numbers are those of ``device.Device`` with ``processors`` processors."""
+
+    is_simulated = False
+    device_count, current = 1, 0
+    stream_number = None
+    threads, segment = 256, 16
+
+    def __init__(self, processors: int = 132):
+        self.blocks = 16 * processors
+        self.processors = processors
+        #: The kernels that were launched, in order.
+        self.sources: dict[Source, None] = {}
+
+    def allocate(self, nbytes: int, index: int = 0) -> Block:
+        """New memory."""
+        return Block(nbytes)
+
+    def upload(self, address: int, source: int, nbytes: int, index: int = 0) -> None:
+        """Copy bytes."""
+        ctypes.memmove(address, source, nbytes)
+
+    download = move = upload
+
+    def synchronise(self, index: int | None = None) -> None:
+        """Nothing is under way."""
+
+    def product_shape(self, dtype: str, rows: int, columns: int, count: int) -> Shape:
+        """How a matrix product is cut that is large enough for all processors."""
+        return Shape(side=16, tile=4 if dtype == "float64" else 8, step=8)
+
+    def launch(self, source: Source, blocks: int, words: Sequence[int], index: int = 0) -> None:
+        """Note a kernel."""
+        self.sources[source] = None

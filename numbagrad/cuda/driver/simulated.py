@@ -1,0 +1,176 @@
+"""A GPU that is Numba's simulator: memory of the host, kernels as Python, in blocks and threads.
+
+For tests without a GPU. A launch runs every thread of every block, so sizes have to be small;
+kernels are made with fewer threads a block (``threads``), otherwise they are those of a GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import linecache
+import re
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from ...codegen import addresses, intrinsics
+from ...executor import capture
+from ...executor.plan.sharing import bounds
+from ...kernels import combine
+from ..kernels.matmul import Shape
+from .source import Source
+
+_ALIGNMENT = 256  # of memory that CUDA allocates
+
+
+def _load_vector(address: int, group: int, dtype: Any, width: int) -> tuple[Any, ...]:
+    first = int(group) * width
+    return tuple([addresses.load_element(address, first + k, dtype) for k in range(width)])
+
+
+def _store_vector(address: int, group: int, values: Sequence[Any], dtype: Any) -> None:
+    first = int(group) * len(values)
+    for k, value in enumerate(values):
+        addresses.store_element(address, first + k, value, dtype)
+
+
+def _quotient(value: Any, divisor: Any) -> Any:
+    return np.int64(value) // np.int64(divisor)
+
+
+#: What the text of a kernel may name: the bodies in Python of what ``language`` compiles.
+NAMES: dict[str, Any] = {
+    **{name: getattr(intrinsics, name) for name in intrinsics.__all__},
+    **{name: getattr(combine, name) for name in combine.__all__},
+    "load_vector": _load_vector,
+    "store_vector": _store_vector,
+    "quotient": _quotient,
+    "math": addresses.c_math,
+    "cuda": cuda,
+}
+
+
+class Block:
+    """Memory of the simulated device, given back when nobody holds it."""
+
+    __slots__ = ("address", "nbytes", "device", "_cells", "_driver", "__weakref__")
+
+    def __init__(self, driver: Simulated, nbytes: int):
+        self._cells = np.empty(nbytes + _ALIGNMENT, np.uint8)
+        self.address = -(-self._cells.ctypes.data // _ALIGNMENT) * _ALIGNMENT
+        self.nbytes, self.device, self._driver = nbytes, 0, driver
+        driver.note(nbytes)
+
+    def __del__(self) -> None:
+        self._driver.note(-self.nbytes)
+
+
+class Simulated:
+    """The driver of the simulated device; see ``device.Device`` for one of a GPU."""
+
+    is_simulated = True
+    device_count = 1
+    current = 0
+    stream_number = None
+    #: Threads of a block; blocks of a launch; elements that a thread of a reduction takes at least
+    #: before the work is cut into segments.
+    threads, blocks, segment = 4, 3, 8
+
+    def __init__(self) -> None:
+        self.allocated = self.peak = 0
+        self.limit = 1 << 32
+        self.launches = 0
+        self._lock = threading.Lock()
+        self._compiled: dict[Source, Any] = {}
+
+    # --- memory ---
+
+    def note(self, nbytes: int) -> None:
+        """Count memory that was taken or given back."""
+        self.allocated += nbytes
+        self.peak = max(self.peak, self.allocated)
+
+    def allocate(self, nbytes: int, device: int = 0) -> Block:
+        """A new block of memory.
+
+        Raises:
+            OutOfMemoryError: if there is not enough.
+        """
+        from . import memory
+
+        if self.allocated + nbytes > self.limit:
+            raise memory.exhausted(nbytes, device, self.limit, self.allocated, self.allocated)
+        return Block(self, nbytes)
+
+    def upload(self, address: int, source: int, nbytes: int, index: int = 0) -> None:
+        """Copy bytes of the host to the device."""
+        ctypes.memmove(address, source, nbytes)
+
+    def download(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
+        """Copy bytes of the device to the host."""
+        ctypes.memmove(target, address, nbytes)
+
+    def move(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
+        """Copy bytes of the device to another place on it, or on another device."""
+        ctypes.memmove(target, address, nbytes)
+
+    # --- kernels ---
+
+    def product_shape(self, dtype: str, rows: int, columns: int, count: int) -> Shape:
+        """How a matrix product is cut."""
+        return Shape(side=2, tile=2, step=2)
+
+    def launch(self, source: Source, blocks: int, words: Sequence[int], index: int = 0) -> None:
+        """Run a kernel in so many blocks."""
+        with self._lock, capture.unheard(), _switching_often():
+            kernel = self._compiled.get(source)
+            if kernel is None:
+                kernel = self._compiled[source] = _made(source)
+            self.launches += 1
+            kernel[max(1, blocks), source.threads](*[np.int64(x) for x in words])
+
+    def synchronise(self, index: int | None = None) -> None:
+        """Nothing is under way: a launch returns when it is done."""
+
+    def as_cupy(self, array: Any) -> Any:
+        """The same memory as an array of a library: of NumPy here."""
+        low, _ = bounds(array)
+        nbytes = array.block.nbytes - (array.address + low - array.block.address)
+        memory = (ctypes.c_char * max(nbytes, 1)).from_address(array.address + low)
+        return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
+
+
+@contextlib.contextmanager
+def _switching_often() -> Iterator[None]:
+    """The simulator has a Python thread for each of CUDA's and polls them all."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+#: Where a kernel asks for shared memory: two threads at once would be given an array each.
+_SHARED = re.compile(r"^( *)(\w+ = cuda\.shared\.array\(.*)$", re.M)
+
+
+def _made(source: Source) -> Any:
+    """The text of a kernel as a kernel of the simulator.
+
+    Its threads compute overflow and NaN without a word, as a GPU does: NumPy asks each thread.
+    """
+    path = f"<simulated {source.name} {abs(hash(source)):x}>"
+    words = ", ".join(source.parameters)
+    text = _SHARED.sub(r"\1with shared_lock:\n\1    \2", source.text)
+    text = f"{text}\n\ndef entry({words}):\n"
+    text += f"    with errstate(all='ignore'):\n        kernel({words})\n"
+    linecache.cache[path] = (len(text), None, text.splitlines(True), path)
+    names = {**NAMES, "errstate": np.errstate, "shared_lock": threading.Lock()}
+    exec(compile(text, path, "exec"), names)
+    return cuda.jit(names["entry"])

@@ -1,0 +1,86 @@
+"""Hand-written kernels of the CPU, compiled for a GPU: each unit of work is a thread's.
+
+Such a kernel is a Python function ``kernel(args, lo, hi)`` that loads its words at ``args``. Here
+the words become parameters, and ``[lo, hi)`` one unit, which threads take in strides of the grid.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import textwrap
+from typing import Any
+
+from ...codegen.kernel import kernels_of
+from ..driver.source import Source
+from .text import indented
+
+#: What these texts cannot mean on a GPU: memory of the CPU's stack, calls by address.
+_CPU_ONLY = frozenset(("address_of_stack", "call_kernel", "copy_memory", "load_apart"))
+
+
+class _Words(ast.NodeTransformer):
+    """``load(args, 3, int64)`` becomes the parameter ``w3``."""
+
+    def __init__(self, names: dict[str, Any]):
+        self.names = names
+        self.count = 0
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """A call of ``load`` on the packed arguments."""
+        self.generic_visit(node)
+        first = node.args[0] if node.args else None
+        if getattr(node.func, "id", "") != "load" or getattr(first, "id", "") != "args":
+            return node
+        place = eval(compile(ast.Expression(node.args[1]), "<word>", "eval"), self.names)
+        self.count = max(self.count, place + 1)
+        return ast.copy_location(ast.Name(f"w{place}", ast.Load()), node)
+
+
+def is_liftable(module: str, name: str) -> bool:
+    """Whether a kernel uses only what a thread of a GPU has."""
+    function = _function(module, name)
+    return not _CPU_ONLY & set(function.__code__.co_names)
+
+
+def _function(module: str, name: str) -> Any:
+    importlib.import_module(f"numbagrad.{module}")
+    return kernels_of(f"numbagrad.{module}")[name].py_func
+
+
+def source(module: str, name: str, count: int, threads: int) -> Source:
+    """The kernel of ``numbagrad.<module>`` of a name, with so many words and the number of units.
+
+    Raises:
+        NotImplementedError: for one that needs what only a CPU has.
+    """
+    if not is_liftable(module, name):
+        raise NotImplementedError(
+            f"Could not run '{name}' on the device 'cuda': its kernel is one of the CPU alone; "
+            "move the tensors with .cpu() first"
+        )
+    function = _function(module, name)
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    (definition,) = tree.body
+    assert isinstance(definition, ast.FunctionDef)
+    names = function.__globals__
+    transformer = _Words(names)
+    definition = transformer.visit(definition)
+    definition.decorator_list, definition.name = [], "units"
+    words = [f"w{k}" for k in range(count)]
+    parameters = [ast.arg(x) for x in (*words, "lo", "hi")]
+    definition.args = ast.arguments([], parameters, None, [], [], None, [])
+    # What the text names besides: constants, and the dtypes that stand for its variables.
+    given = [f"{x} = {names[x]}" for x in sorted(set(function.__code__.co_names)) if x in names
+             and _is_plain(x, names[x])]  # fmt: skip
+    called = ", ".join([*words, "unit", "unit + 1"])
+    body = ["for unit in range(cuda.grid(1), total, cuda.gridsize(1)):", f"    units({called})"]
+    text = [f"# {module}.{name}", *given, "", "", ast.unparse(ast.fix_missing_locations(tree))]
+    text += ["", "", f"def kernel({', '.join([*words, 'total'])}):", *indented(1, body), ""]
+    return Source(name, "\n".join(text), threads)
+
+
+def _is_plain(name: str, value: Any) -> bool:
+    """Whether a global is a number, or a dtype under another name than its own."""
+    return isinstance(value, int | float) or (name in ("element", "real") and name != str(value))

@@ -1,0 +1,119 @@
+"""Launches of matrix products, with what runs on their results."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..dtype import from_numpy as dtype_of
+from ..executor.plan.operations import Pointwise, Product, View
+from ..formula import Formula, constant
+from .driver import driver
+from .driver.source import Source
+from .formulas import kinds_of, lower_pointwise, output_names, printed
+from .kernels import matmul
+from .kernels.elementwise import NUMBER, STRIDED, Operand
+from .kernels.matmul import Epilogue
+from .launches import Launch, Words, blocks_for
+
+
+def lower_product(operation: Product) -> list[Launch]:
+    """A launch for each term; the first writes (or accumulates), the last runs the epilogue."""
+    c = operation.c
+    count = int(np.prod(c.shape[:-2], dtype=np.int64))
+    if count * c.shape[-2] * c.shape[-1] == 0:
+        return []
+    launches: list[Launch] = []
+    accumulates = operation.accumulates
+    terms = [term for term in operation.terms if term[0].shape[-1]]
+    if not terms and not accumulates:
+        fill = Formula((), [constant(0)])
+        launches += lower_pointwise(Pointwise("fill", fill, (), (c,), _computed(c), ()))
+    for k, (a, b) in enumerate(terms):
+        epilogue = operation.epilogue if k == len(terms) - 1 else None
+        launches.append(_launch(operation.name, a, b, c, accumulates, epilogue, count))
+        accumulates = True
+    if not terms and operation.epilogue is not None:
+        launches += lower_pointwise(operation.epilogue)
+    return launches
+
+
+def _computed(view: View) -> str:
+    kind = dtype_of(view.dtype).name
+    return "float64" if kind == "float64" else "float32"
+
+
+def _batch_strides(view: View) -> tuple[int, int]:
+    """The strides of the two dimensions of samples, 0 where they repeat."""
+    strides = [
+        0 if size == 1 else stride
+        for size, stride in zip(view.shape[:-2], view.strides[:-2], strict=True)
+    ]
+    outer, inner = (0, 0, *strides)[-2:]
+    return outer, inner
+
+
+def _launch(
+    name: str, a: View, b: View, c: View, accumulates: bool, tail: Pointwise | None, count: int
+) -> Launch:
+    rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    item = c.dtype.itemsize
+    shape = driver().product_shape(dtype_of(c.dtype).name, rows, columns, count)
+    across = -(-columns // shape.square)
+    of_matrix = across * -(-rows // shape.square)
+    words = Words()
+    for view in (a, b, c):
+        words.add_view(view)
+    words.add(rows, columns, depth, of_matrix * count, across, of_matrix)
+    words.add((1, 1, *c.shape[:-2])[-1])
+    for view in (a, b, c):
+        words.add(*view.strides[-2:])
+    for view in (a, b, c):
+        words.add(*_batch_strides(view))
+    epilogue = None
+    if tail is not None:
+        epilogue = _epilogue(tail, c, words)
+    source = _source(
+        name, dtype_of(c.dtype).name, shape, a.strides[-1] == item, b.strides[-2] == item,
+        accumulates, epilogue,
+    )  # fmt: skip
+    return words.launch(source, blocks_for(of_matrix * count, 1))
+
+
+_source = functools.lru_cache(maxsize=1024)(matmul.source)
+
+
+def _epilogue(tail: Pointwise, c: View, words: Words) -> Epilogue:
+    """A formula over the result of a product, whose words are added to those of the product."""
+    formula = tail.formula
+    result = []
+    inputs: list[Operand] = []
+    for name, x, number in zip(formula.inputs, tail.operands, tail.numbers, strict=True):
+        if isinstance(x, View):
+            inputs.append(Operand(name, dtype_of(x.dtype).name, STRIDED))
+            if x == c:
+                result.append(name)
+            else:
+                _add_strided(words, x, tail.shape)
+        else:
+            assert number is not None
+            inputs.append(Operand(name, number, NUMBER))
+            words.add_number(x, number)
+    outputs = []
+    for name, x in zip(output_names(len(tail.outputs)), tail.outputs, strict=True):
+        outputs.append(Operand(name, dtype_of(x.dtype).name, STRIDED))
+        _add_strided(words, x, tail.shape)
+    kinds = tuple(kinds_of(formula, tail.compute).items())
+    body = printed(formula, tail.compute)
+    return Epilogue(tuple(inputs), tuple(outputs), kinds, body, tuple(result))
+
+
+def _add_strided(words: Words, view: View, shape: tuple[int, ...]) -> None:
+    """The words of an operand of an epilogue."""
+    strides = view.expanded(shape).strides
+    words.add_view(view)
+    words.add(*(0, 0, *strides[:-2])[-2:], *strides[-2:])
+
+
+__all__ = ["Source", "lower_product"]

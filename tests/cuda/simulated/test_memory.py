@@ -1,0 +1,203 @@
+"""Arrays of the device: transfers, views, dtypes, counts of memory, and errors."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+from numbagrad import nn
+from numbagrad.cuda.array import CudaArray
+from numbagrad.cuda.driver import driver
+
+
+def test_a_tensor_goes_there_and_back():
+    x = torch.arange(6.0).reshape(2, 3).t()
+    there = x.cuda()
+    assert there.device == torch.device("cuda", 0)
+    assert there.is_cuda
+    assert there.get_device() == 0
+    assert there.stride() == x.stride()
+    assert there.to("cuda") is there
+    assert there.to("cuda:0", non_blocking=True) is there
+    assert there.cpu().equal(x)
+    assert there.to("cpu", torch.float64).tolist() == x.tolist()
+    with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
+        there.numpy()
+    with pytest.raises(TypeError, match="copy the tensor"):
+        np.asarray(there._array)
+
+
+def test_a_copy_to_the_device_has_a_gradient():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (x.cuda() * 3).sum().backward()
+    assert x.grad.is_cpu
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **where: torch.zeros(2, 3, **where),
+        lambda **where: torch.full((2, 2), 1.5, **where),
+        lambda **where: torch.arange(5, **where),
+        lambda **where: torch.linspace(0, 1, 5, **where),
+        lambda **where: torch.eye(3, **where),
+        lambda **where: torch.tensor([[1.0, 2.0]], **where),
+        lambda **where: torch.as_tensor(np.arange(3), **where),
+    ],
+)
+def test_creation(make):
+    made = make(device="cuda")
+    assert isinstance(made._array, CudaArray)
+    assert made.tolist() == make().tolist()
+    with torch.device("cuda"):
+        assert isinstance(make()._array, CudaArray)
+    torch.set_default_device("cuda")
+    try:
+        assert make().is_cuda
+    finally:
+        torch.set_default_device(None)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int32", "uint8", "bool"])
+def test_other_dtypes(dtype):
+    x = torch.tensor([[1, 0, 3], [2, 5, 0]]).to(getattr(torch, dtype))
+    own = x.cuda()
+    for call in (
+        lambda t: t + t,
+        lambda t: (t == 0).sum(),
+        lambda t: t.float().mean(0),
+        lambda t: t.t().contiguous(),
+        lambda t: t.double() @ t.double().t(),
+    ):
+        found, expected = call(own), call(x)
+        assert found.dtype is expected.dtype
+        assert found.tolist() == expected.tolist()
+
+
+def test_writes_through_views():
+    for device in ("cpu", "cuda"):
+        x = torch.zeros(3, 4, device=device)
+        x[1] = 2
+        x[:, 1:3] += torch.ones(2, device=device)
+        x.t()[3].fill_(5)
+        x.diagonal().mul_(10)
+        x[0, 0] = torch.tensor(7.0)
+        assert x.tolist() == [[7, 1, 1, 5], [2, 30, 3, 5], [0, 1, 10, 5]]
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 5, 8, 33, 100])
+@pytest.mark.parametrize("start", [0, 1, 4])
+def test_formulas_of_any_size_and_alignment(size, start):
+    """Groups of 16 bytes, what is left of them, and memory that is not aligned."""
+    x = torch.arange(200, dtype=torch.float32)
+    for kind in (torch.float32, torch.float64, torch.uint8, torch.bool, torch.float16):
+        given = x.to(kind)
+        own = given.cuda()[start : start + size]
+        expected = given[start : start + size]
+        assert (own + own).tolist() == (expected + expected).tolist()
+        assert (own == own).tolist() == [True] * size
+
+
+@pytest.mark.parametrize("shape", [(1, 1000), (1000, 1), (3, 300), (300, 3), (2, 50, 3), (0, 4)])
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_reductions_of_many_shapes(shape, dim):
+    """Blocks and threads a result, and segments that a second launch joins."""
+    x = torch.randn(shape, dtype=torch.float64)
+    own = x.cuda()
+    for call in (
+        lambda t: t.sum() if dim is None else t.sum(dim),
+        lambda t: t.mean() if dim is None else t.mean(dim),
+        lambda t: t.var() if dim is None else t.var(dim),
+        lambda t: (t > 0).all() if dim is None else (t > 0).all(dim),
+    ):
+        np.testing.assert_allclose(call(own).cpu().numpy(), call(x).numpy(), rtol=1e-12)
+    if x.numel():
+        for name in ("max", "min"):
+            found, expected = [getattr(t, name)(dim or 0) for t in (own, x)]
+            assert found.indices.tolist() == expected.indices.tolist()
+            assert found.values.tolist() == expected.values.tolist()
+
+
+def test_extrema_with_nan_and_equals():
+    x = torch.tensor([1.0, 7.0, float("nan"), 7.0, float("nan")] * 5)
+    for part in (x, x[:2].repeat(9), x[3:4].repeat(9)):
+        found, expected = part.cuda().max(0), part.max(0)
+        assert found.indices.item() == expected.indices.item()
+        assert str(found.values.item()) == str(expected.values.item())
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 4, 5), (4, 9, 4), (7, 1, 2), (5, 0, 3)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_products(shape, dtype):
+    rows, depth, columns = shape
+    kind = getattr(torch, dtype)
+    a, b = torch.randn(rows, depth).to(kind), torch.randn(depth, columns).to(kind)
+    for first, second in ((a, b), (a.t().contiguous().t(), b), (a, b.t().contiguous().t())):
+        found, expected = first.cuda() @ second.cuda(), first @ second
+        tolerance = {"float64": 1e-12, "float32": 1e-5}.get(dtype, 2e-2)
+        np.testing.assert_allclose(
+            found.cpu().double().numpy(), expected.double().numpy(), tolerance, tolerance
+        )
+
+
+def test_products_of_stacks():
+    a, b = torch.randn(2, 3, 4, 5), torch.randn(3, 5, 2)
+    np.testing.assert_allclose((a.cuda() @ b.cuda()).cpu().numpy(), (a @ b).numpy(), 1e-5, 1e-6)
+
+
+def test_devices_do_not_mix():
+    x, y = torch.ones(3, device="cuda"), torch.ones(3)
+    text = "Expected all tensors to be on the same device, but found at least two devices, "
+    for call in (
+        lambda: x + y, lambda: y * x, lambda: torch.cat([x, y]), lambda: x.mul_(y),
+        lambda: nn.functional.linear(x.reshape(1, 3), torch.ones(2, 3), torch.ones(2)),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=text + "(cuda:0 and cpu|cpu and cuda:0)!"):
+            call()
+    assert (x + torch.tensor(2.0)).tolist() == [3.0] * 3  # which counts as a number
+
+
+def test_devices_that_are_not_there():
+    with pytest.raises(RuntimeError, match="CUDA error: invalid device ordinal"):
+        torch.ones(2, device="cuda:7")
+
+
+def test_memory_is_given_back():
+    gc.collect()
+    before = driver().allocated
+    x = torch.zeros(1000, device="cuda")
+    assert driver().allocated - before >= 4000
+    view = x[10:]
+    del x
+    assert driver().allocated - before >= 4000
+    del view
+    gc.collect()
+    assert driver().allocated == before
+
+
+def test_out_of_memory_leaves_nothing(monkeypatch):
+    gc.collect()
+    before = driver().allocated
+    monkeypatch.setattr(driver(), "limit", before + 10_000)
+    with pytest.raises(torch.cuda.OutOfMemoryError, match="CUDA out of memory"):
+        torch.zeros(1 << 20, device="cuda")
+    x = torch.ones(1000, device="cuda")
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        (x + x) * (x + 1)
+    del x
+    gc.collect()
+    assert driver().allocated == before
+
+
+def test_other_libraries_see_the_memory():
+    x = torch.arange(6.0, device="cuda").reshape(2, 3)
+    described = x._array.__cuda_array_interface__
+    assert described["shape"] == (2, 3)
+    assert described["typestr"] == "<f4"
+    assert described["data"] == (x.data_ptr(), False)
+    assert x.t()._array.__cuda_array_interface__["strides"] == (4, 12)
+    assert x._array.__dlpack_device__() == (2, 0)

@@ -1,0 +1,173 @@
+"""Compile the kernels of every family for GPUs, and write what ptxas says of registers and spills.
+
+    python tools/cuda_registers.py [bench/RESULTS-ptx.md]
+
+Runs the operator table on a driver that only notes kernels (``numbagrad/cuda/driver/offline.py``),
+compiles each to PTX for sm_80 and sm_90, and assembles that with ptxas. Needs no GPU.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+
+import numbagrad as torch
+from numbagrad.cuda.driver import chosen
+from numbagrad.cuda.driver.offline import Offline
+from numbagrad.cuda.driver.source import Source
+
+ROOT = pathlib.Path(__file__).parent.parent
+ARCHITECTURES = ((8, 0), (9, 0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What ptxas says of a kernel."""
+
+    registers: int
+    stack: int
+    spills: int
+    shared: int
+
+
+def ptxas() -> str:
+    """The path of ptxas: that of the package ``nvidia-cuda-nvcc``, or of a toolkit.
+
+    Raises:
+        FileNotFoundError: without it.
+    """
+    found = importlib.util.find_spec("nvidia")
+    for place in found.submodule_search_locations or () if found is not None else ():
+        for path in sorted(pathlib.Path(place).glob("*/bin/ptxas")):
+            return str(path)
+    path = shutil.which("ptxas")
+    if path is None:
+        raise FileNotFoundError("ptxas is not here: pip install 'numbagrad[cuda-test]'")
+    return path
+
+
+def assembled(source: Source, architecture: tuple[int, int]) -> Report:
+    """Compile a kernel to PTX and assemble that."""
+    from numbagrad.cuda.driver.compiling import compile_to_ptx
+
+    text, _ = compile_to_ptx(source, architecture)
+    major, minor = architecture
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "kernel.ptx")
+        path.write_text(text)
+        made = subprocess.run(
+            [ptxas(), f"-arch=sm_{major}{minor}", "-v", str(path), "-o", f"{path}.cubin"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    said = made.stdout + made.stderr
+
+    def number(pattern: str) -> int:
+        return sum([int(x) for x in re.findall(pattern, said)])
+
+    spills = number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads")
+    return Report(
+        number(r"Used (\d+) registers"), number(r"(\d+) bytes stack frame"), spills,
+        number(r"(\d+) bytes smem"),
+    )  # fmt: skip
+
+
+def noted(calls: Callable[[], None]) -> list[Source]:
+    """The kernels that calls on ``cuda`` launch."""
+    offline = Offline()
+    with chosen(offline):
+        calls()
+    return list(offline.sources)
+
+
+def family(source: Source) -> str:
+    """The family of a kernel, by the words that it takes."""
+    words = set(source.parameters)
+    if "at_a" in words:
+        return "matmul"
+    if "segments" in words:
+        return "reductions"
+    if "outer_size" in words:
+        return "rows and scans"
+    if "w0" in words:
+        return "indexing and lifted"
+    return "elementwise"
+
+
+def products() -> None:
+    """Products of every dtype and order of strides."""
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        a = torch.zeros(4, 4, device="cuda", dtype=dtype)
+        for first in (a, a.t()):
+            for second in (a, a.t()):
+                first @ second
+
+
+def operators(dtype: str) -> Callable[[], None]:
+    """All of the operator table with one dtype, forward and backward."""
+
+    def calls() -> None:
+        for path in (ROOT / "tests", ROOT / "tests" / "cuda"):
+            if str(path) not in sys.path:
+                sys.path.insert(0, str(path))
+        from cases import outcome
+        from operator_table import ENTRIES, POINTWISE_ENTRIES
+
+        for entry in (*POINTWISE_ENTRIES, *ENTRIES):
+            if entry.admits(dtype):
+                try:
+                    outcome(entry, "cuda", dtype, int(entry.differentiable))
+                except NotImplementedError:
+                    continue  # an operator that has no kernel here, which tests list
+
+    return calls
+
+
+def rows(sources: list[Source]) -> Iterator[str]:
+    """The lines of the table: for each family and architecture the largest numbers."""
+    families = sorted({family(x) for x in sources})
+    for name in families:
+        members = [x for x in sources if family(x) == name]
+        for architecture in ARCHITECTURES:
+            reports = [assembled(x, architecture) for x in members]
+            most = max(range(len(reports)), key=lambda k: reports[k].registers)
+            yield (
+                f"| {name} | sm_{architecture[0]}{architecture[1]} | {len(reports)} "
+                f"| {max([x.registers for x in reports])} ({members[most].name}) "
+                f"| {sum([x.spills > 0 for x in reports])} | {max([x.shared for x in reports])} |"
+            )
+
+
+def main() -> None:
+    """Write the table."""
+    sources = noted(products)
+    for dtype in ("float32", "float64", "int64", "bool"):
+        sources += [x for x in noted(operators(dtype)) if x not in sources]
+    print(len(sources), "kernels", flush=True)
+    made = subprocess.run([ptxas(), "--version"], capture_output=True, text=True, check=True)
+    version = re.search(r"release [\d.]+, V[\d.]+", made.stdout)
+    lines = [
+        "# Kernels for GPUs, as ptxas assembles them",
+        "",
+        "Written by `python tools/cuda_registers.py`, which needs no GPU: nothing here was run.",
+        f"ptxas {version[0] if version else '?'}. Kernels: those of the operator table (float32,",
+        "float64, int64, bool; forward, backward), as they are made for a GPU of 132 processors.",
+        "",
+        "| family | architecture | kernels | most registers | kernels that spill | shared bytes |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for line in rows(sources):
+        print(line, flush=True)
+        lines.append(line)
+    target = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "bench" / "RESULTS-ptx.md"
+    target.write_text("\n".join([*lines, ""]))
+
+
+if __name__ == "__main__":
+    main()
