@@ -332,24 +332,25 @@ class Device:
 
     def _function(self, source: Source, index: int) -> Any:
         """The kernel of a text in the context of a device."""
-        found = self._functions.get((source, index))
-        if found is None:
-            from .compiling import compile_to_cubin
+        # A recorder hears no calls of the compiler, and an interrupt waits until it is done.
+        with self._lock, capture.unheard(), uninterrupted():
+            return self._loaded(source, index)
 
-            # A recorder hears no calls of the compiler, and an interrupt waits until it is done.
-            with self._lock, capture.unheard(), uninterrupted():
-                properties = self.properties(index)
-                code, name = compile_to_cubin(source, (properties.major, properties.minor))
-                module = checked(cu.cuModuleLoadData(code))
-                self._modules.append(module)
-                found = checked(cu.cuModuleGetFunction(module, name.encode()))
-                self._functions[source, index] = found
+    def _loaded(self, source: Source, index: int) -> Any:
+        from .compiling import compile_to_cubin
+
+        properties = self.properties(index)
+        code, name = compile_to_cubin(source, (properties.major, properties.minor))
+        module = checked(cu.cuModuleLoadData(code))
+        self._modules.append(module)
+        found = checked(cu.cuModuleGetFunction(module, name.encode()))
+        self._functions[source, index] = found
         return found
 
     def launch(self, source: Source, blocks: int, words: Sequence[int], index: int = 0) -> None:
         """Queue a kernel in so many blocks on the current stream of a device."""
         self.bind(index)
-        function = self._function(source, index)
+        function = self._functions.get((source, index)) or self._function(source, index)
         packed = (ctypes.c_int64 * len(words))(*words)
         size = ctypes.c_size_t(ctypes.sizeof(packed))
         extra = (ctypes.c_void_p * 5)(
