@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train digits soft-dtw test parity operators cuda libraries package mpi fuzz bench docs site lint clean
+.PHONY: train digits soft-dtw test parity operators cuda libraries package types mpi fuzz bench docs site lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -23,7 +23,7 @@ PROCESSES := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test: $(VENV)/installed-test
 	$(RUN) -m pytest tests --ignore=tests/parity --ignore=tests/libraries --ignore=tests/site --ignore=tests/packaging \
-		--ignore=tests/distributed --ignore=tests/cuda $(PROCESSES)
+		--ignore=tests/distributed --ignore=tests/types --ignore=tests/cuda $(PROCESSES)
 
 parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity $(PROCESSES)
@@ -57,6 +57,10 @@ EXAMPLES ?= 2000
 SEED ?= 0
 fuzz: $(VENV)/installed-fuzz
 	$(RUN) tests/fuzz.py --examples $(EXAMPLES) --seed $(SEED)
+
+# What a type checker says of programs.
+types: $(VENV)/installed-types
+	$(RUN) -m pytest tests/types
 
 # The wheel and the sdist in dist/, with kernels that are compiled ahead, each installed in an environment of its own and tried.
 package: $(VENV)/installed-package

@@ -8,15 +8,20 @@ the pointwise definitions go to ``ops/pointwise/derived_functions.pyi``.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import pathlib
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numbagrad
 from numbagrad.ops.methods import on_demand
 from numbagrad.ops.pointwise import functions
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from namespace_stubs import NAMESPACES, namespace_stub, stub_path  # noqa: E402
 
 PACKAGE = pathlib.Path(numbagrad.__file__).parent
 
@@ -60,7 +65,8 @@ def _definition(name: str, function: Callable[..., Any], is_method: bool) -> str
         text = f"{stars.get(parameter.kind, '')}{parameter.name}"
         text += f": {_annotation(parameter.annotation, 'Any')}"
         words.append(text if parameter.default is parameter.empty else text + " = ...")
-    returned = _annotation(signature.return_annotation, "Tensor")
+    annotated = signature.return_annotation is not inspect.Signature.empty
+    returned = _annotation(signature.return_annotation, "Any" if annotated else "Tensor")
     ignored = f"  # type: ignore[{_IGNORED[name]}]" if name in _IGNORED else ""
     return f"def {name}({', '.join(words)}) -> {returned}: ...{ignored}"
 
@@ -72,7 +78,7 @@ def _heading(purpose: str) -> list[str]:
         "",
         "import builtins",
         "from collections.abc import Callable, Sequence",
-        "from typing import Any",
+        "from typing import Any, NoReturn",
         "",
         "from numbagrad.dtype import dtype as DType",
         "from numbagrad.ops.arguments.kinds import Ints, Real",
@@ -107,9 +113,15 @@ def derived_functions() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _namespace(name: str) -> str:
+    """The text of the stub of a namespace."""
+    return namespace_stub(name, _heading(f"The names of ``{name}``."), _definition)
+
+
 STUBS = {
     PACKAGE / "tensor_methods.pyi": tensor_methods,
     PACKAGE / "ops" / "pointwise" / "derived_functions.pyi": derived_functions,
+    **{stub_path(name): functools.partial(_namespace, name) for name in NAMESPACES},
 }
 
 if __name__ == "__main__":

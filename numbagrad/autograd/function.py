@@ -11,7 +11,7 @@ import inspect
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
@@ -449,13 +449,19 @@ class Function(FunctionCtx):
         """Save what ``backward`` needs, if ``forward`` takes no ``ctx``."""
         raise NotImplementedError("setup_context is not implemented.")
 
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """Return the gradient of each argument, given that of each output."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom "
-            "autograd.Function to use it with backward mode AD."
-        )
+    if TYPE_CHECKING:
+        # A subclass takes what it likes, which type checkers grant to this signature alone.
+        @staticmethod
+        def backward(*args: Any, **kwargs: Any) -> Any: ...
+    else:
+
+        @staticmethod
+        def backward(ctx: Any, *grad_outputs: Any) -> Any:
+            """Return the gradient of each argument, given that of each output."""
+            raise NotImplementedError(
+                "You must implement either the backward or vjp method for your custom "
+                "autograd.Function to use it with backward mode AD."
+            )
 
     # vjp and backward are names for the same method.
     vjp = backward

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..lazy import lazy_names
 from ..nn.module import Module
@@ -36,6 +36,35 @@ __getattr__, __dir__ = lazy_names(
         "ProgramExplanation": ".program_explanation",
     },
 )
+
+
+Compiled = TypeVar("Compiled", bound=Callable[..., Any])
+
+
+@overload
+def compile(
+    model: Compiled,
+    *,
+    fullgraph: bool = ...,
+    dynamic: bool | None = ...,
+    backend: Any = ...,
+    mode: str | None = ...,
+    options: dict[str, Any] | None = ...,
+    disable: bool = ...,
+) -> Compiled: ...
+
+
+@overload
+def compile(
+    model: None = None,
+    *,
+    fullgraph: bool = ...,
+    dynamic: bool | None = ...,
+    backend: Any = ...,
+    mode: str | None = ...,
+    options: dict[str, Any] | None = ...,
+    disable: bool = ...,
+) -> Callable[[Compiled], Compiled]: ...
 
 
 def compile(

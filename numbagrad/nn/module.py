@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..autograd.grad_mode import no_grad
 from ..dispatch import layers
@@ -77,11 +77,16 @@ class Module(ModuleHooks, ModuleState):
         if cls.__module__.startswith(_HERE):
             check_constructor(cls, _HERE)
 
-    def forward(self, *inputs: Any) -> Any:
-        """What a call computes; defined by the subclass."""
-        raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
-        )
+    if TYPE_CHECKING:
+        # A subclass takes what it likes, which type checkers grant to this signature alone.
+        def forward(self, *args: Any, **kwargs: Any) -> Any: ...
+    else:
+
+        def forward(self, *inputs: Any) -> Any:
+            """What a call computes; defined by the subclass."""
+            raise NotImplementedError(
+                f'Module [{type(self).__name__}] is missing the required "forward" function'
+            )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if layers.awake and layers.awake & layers.VOLATILE and layers.asks(Module.__call__):

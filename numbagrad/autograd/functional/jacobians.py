@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...func import vmap
+from ...func.vmap import vmap
 from ...ops.creation.filled import zeros_like
 from ...ops.views.join import stack
 from ...tensor import Tensor

@@ -3,7 +3,7 @@
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from numbagrad.dtype import dtype as DType
 from numbagrad.ops.arguments.kinds import Ints, Real

@@ -1,0 +1,34 @@
+# Written by tools/write_stubs.py; do not edit.
+"""The names of ``numbagrad.nn.utils``."""
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from numbagrad.dtype import dtype as DType
+from numbagrad.ops.arguments.kinds import Ints, Real
+from numbagrad.random import Generator
+from numbagrad.tensor import Tensor
+
+Number = builtins.bool | builtins.int | builtins.float
+
+from numbagrad.nn.utils import parametrizations as parametrizations
+from numbagrad.nn.utils import parametrize as parametrize
+from numbagrad.nn.utils import prune as prune
+from numbagrad.nn.utils import rnn as rnn
+from numbagrad.nn.utils.clip_grad import clip_grad_norm as clip_grad_norm
+from numbagrad.nn.utils.convert_parameters import parameters_to_vector as parameters_to_vector
+from numbagrad.nn.utils.convert_parameters import vector_to_parameters as vector_to_parameters
+from numbagrad.nn.utils.spectral_norm import remove_spectral_norm as remove_spectral_norm
+from numbagrad.nn.utils.spectral_norm import spectral_norm as spectral_norm
+from numbagrad.nn.utils.weight_norm import remove_weight_norm as remove_weight_norm
+from numbagrad.nn.utils.weight_norm import weight_norm as weight_norm
+
+def clip_grad_norm_(parameters: Any, max_norm: builtins.float, norm_type: builtins.float = ..., error_if_nonfinite: builtins.bool = ..., foreach: builtins.bool | None = ...) -> Tensor: ...
+def clip_grad_value_(parameters: Any, clip_value: builtins.float, foreach: builtins.bool | None = ...) -> None: ...
+def clip_grads_with_norm_(parameters: Any, max_norm: builtins.float, total_norm: Tensor, foreach: builtins.bool | None = ...) -> None: ...
+class convert_conv2d_weight_memory_format:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class convert_conv3d_weight_memory_format:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+def get_total_norm(tensors: Any, norm_type: builtins.float = ..., error_if_nonfinite: builtins.bool = ..., foreach: builtins.bool | None = ...) -> Tensor: ...

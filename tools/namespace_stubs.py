@@ -1,0 +1,243 @@
+"""The stubs of namespaces: which names a public module exports, and where each is defined.
+
+Used by ``write_stubs.py``. Most names of a namespace are defined in rooms below it and gathered by
+star imports, or imported when they are asked for, which type checkers do not see. A stub imports each
+name from the module that defines it, declares what exists at run time alone, and lists names of torch
+that the library lacks as classes that cannot be made.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+import pathlib
+import re
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numbagrad
+from numbagrad.absent import _Absent
+
+ROOT = pathlib.Path(numbagrad.__file__).parents[1]
+#: Namespaces whose names a type checker cannot find in their source: stars, names that are imported
+#: when they are asked for, or no ``__all__``. None of them defines a public name itself.
+NAMESPACES = (
+    "numbagrad", "numbagrad.autograd", "numbagrad.nn", "numbagrad.nn.functional",
+    "numbagrad.nn.modules", "numbagrad.nn.parallel", "numbagrad.nn.utils", "numbagrad.optim",
+    "numbagrad.profiler", "numbagrad.utils", "numbagrad.utils.benchmark", "numbagrad.utils.data",
+)  # fmt: skip
+#: Modules that help to make a namespace: what they define is no part of it.
+_TOOLS = {"numbagrad.lazy", "numbagrad.absent", "numbagrad.ops.arguments.check"}
+_FOREIGN = {"typing", "collections.abc", "__future__", "abc", "functools", "dataclasses", "enum"}
+
+
+@functools.cache
+def _file(module: str) -> pathlib.Path:
+    path = ROOT.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def stub_path(module: str) -> pathlib.Path:
+    return _file(module).with_suffix(".pyi")
+
+
+@functools.cache
+def _statements(module: str) -> list[ast.stmt]:
+    """The statements of a module, those within ``if`` among them."""
+    statements: list[ast.stmt] = []
+    for statement in ast.parse(_file(module).read_text()).body:
+        statements += statement.body if isinstance(statement, ast.If) else [statement]
+    return statements
+
+
+def _absolute(module: str, statement: ast.ImportFrom) -> str:
+    if not statement.level:
+        return statement.module or ""
+    parts = module.split(".")
+    if _file(module).name == "__init__.py":
+        parts.append("")
+    above = ".".join(parts[: len(parts) - statement.level])
+    return f"{above}.{statement.module}" if statement.module else above
+
+
+@functools.cache
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "numbagrad" and _file(module).exists()
+
+
+@functools.cache
+def _starred(module: str) -> frozenset[str]:
+    """The names that a star imports."""
+    found = importlib.import_module(module)
+    return frozenset(getattr(found, "__all__", [n for n in vars(found) if not n.startswith("_")]))
+
+
+@functools.cache
+def _home(module: str, name: str) -> tuple[str, str, ast.stmt | None] | None:
+    """``(module, name, statement)`` where a name that ``module`` shows is defined.
+
+    The statement is None where the name is that of a module.
+    """
+    for statement in reversed(_statements(module)):
+        if isinstance(statement, ast.ClassDef | ast.FunctionDef) and statement.name == name:
+            return module, name, statement
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if any(isinstance(t, ast.Name) and t.id == name for t in targets):
+                return module, name, statement
+        if not isinstance(statement, ast.ImportFrom):
+            continue
+        source = _absolute(module, statement)
+        if not _is_ours(source):
+            continue
+        for alias in statement.names:
+            if (alias.asname or alias.name) == name:
+                if _is_ours(f"{source}.{alias.name}"):
+                    return f"{source}.{alias.name}", alias.name, None
+                return _home(source, alias.name)
+            if alias.name == "*" and name in _starred(source) and (found := _home(source, name)):
+                return found
+    return None
+
+
+def _plain(statement: ast.stmt | None) -> bool:
+    """Whether a type checker reads the type of a name from its definition."""
+    if isinstance(statement, ast.ClassDef):
+        return True
+    if isinstance(statement, ast.AnnAssign):
+        return True
+    return isinstance(statement, ast.FunctionDef) and all(
+        ast.unparse(decorator) in ("contextmanager", "overload", "functools.cache")
+        for decorator in statement.decorator_list
+    )
+
+
+def _import(home: str, original: str, name: str) -> str:
+    return f"from {home} import {original} as {name}"
+
+
+def _class(name: str, base: type, returned: str) -> str:
+    """The declaration of a class of which a type checker knows the base alone."""
+    private = "" if base is numbagrad.Tensor else "_"
+    bases = "" if base is object else f"({private}{base.__name__})"
+    initializer = f"def __init__(self, *arguments: Any, **keywords: Any) -> {returned}: ..."
+    return f"class {name}{bases}:\n    {initializer}"
+
+
+def _source(namespace: str, name: str, value: Any) -> tuple[str, str, ast.stmt | None] | None:
+    """``_home`` of a name: as its namespace imports it, or as the value itself says."""
+    if found := _home(namespace, name):
+        return found
+    function = inspect.unwrap(value) if inspect.isfunction(value) else value
+    module = getattr(function, "__module__", None) or ""
+    if inspect.isfunction(function):
+        path = pathlib.Path(function.__code__.co_filename)
+        if path.is_relative_to(ROOT / "numbagrad"):
+            module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    return _home(module, getattr(function, "__name__", name)) if _is_ours(module) else None
+
+
+def _line(
+    namespace: str, name: str, value: Any, definition: Callable[[str, Any, bool], str]
+) -> str | None:
+    """The line that exports a name, or None if the name is no part of the namespace."""
+    if isinstance(value, types.ModuleType):
+        home, _, original = value.__name__.rpartition(".")
+        return _import(home, original, name) if home.startswith("numbagrad") else None
+    if isinstance(value, _Absent):
+        return _class(name, object, "NoReturn")
+    found = _source(namespace, name, value)
+    module = getattr(value, "__module__", None) or ""
+    if found and found[0] in _TOOLS or module in _FOREIGN or module in _TOOLS:
+        return None
+    if found and _plain(found[2]) and found[0] != namespace:
+        if found[1] == name:
+            return _import(found[0], name, name)
+        return f"{name} = _{name}"
+    if inspect.isfunction(value):
+        return definition(name, value, False)
+    if isinstance(value, type):  # one that was made by a call
+        base = next((c for c in value.__mro__[1:] if _is_ours(c.__module__)), object)
+        if name.endswith("Tensor"):  # torch.FloatTensor and its kin answer for tensors
+            base = numbagrad.Tensor
+        return _class(name, base, "None")
+    return f"{name}: {_type(value)}"
+
+
+def _type(value: Any) -> str:
+    """The text of the type of a value that no module declares."""
+    if value is None:
+        return "None"
+    kind = type(value)
+    if kind.__module__ == "builtins" and kind in (bool, int, float, str):
+        return f"builtins.{kind.__name__}"
+    if kind.__name__ == "dtype":
+        return "DType"
+    if kind.__module__.startswith("numbagrad.") and _home(kind.__module__, kind.__name__):
+        return f"_{kind.__name__}"
+    return "Generator" if isinstance(inspect.unwrap(value), types.FunctionType) else "Any"
+
+
+def _names(namespace: str) -> list[str]:
+    module = importlib.import_module(namespace)
+    listed = getattr(module, "__all__", None)
+    if listed is not None:  # without what the namespace imports for itself
+        lacked = [n for n in dir(module) if isinstance(getattr(module, n), _Absent)]
+        return sorted({*listed, *lacked})
+    return sorted(name for name in dir(module) if not name.startswith("_"))
+
+
+@functools.cache
+def _paths() -> set[str]:
+    """torch's paths, as modules of this library."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from torch_paths import PATHS
+
+    return {path.replace("torch", "numbagrad", 1) for path in PATHS} | {"numbagrad.nn"}
+
+
+def _is_shown(namespace: str, name: str, value: Any) -> bool:
+    """Whether a module that is an attribute of a namespace is one of its names.
+
+    Python sets every module that was imported on its package, internal ones too.
+    """
+    if not isinstance(value, types.ModuleType) or value.__name__ != f"{namespace}.{name}":
+        return True
+    return (
+        value.__name__ in _paths()
+        or _home(namespace, name) is not None
+        or value.__name__ in ("numbagrad.executor", "numbagrad.functions", "numbagrad.switches")
+    )
+
+
+def namespace_stub(
+    namespace: str, heading: list[str], definition: Callable[[str, Any, bool], str]
+) -> str:
+    """The text of the stub of a namespace."""
+    module = importlib.import_module(namespace)
+    imports, declared = [], []
+    for name in _names(namespace):
+        value = getattr(module, name)
+        if not _is_shown(namespace, name, value):
+            continue
+        line = _line(namespace, name, value, definition)
+        if line is not None:
+            (imports if line.startswith("from ") else declared).append(line)
+            if line == f"{name} = _{name}":  # only ``x as x`` exports
+                found = _source(namespace, name, value)
+                assert found is not None
+                imports.append(_import(found[0], found[1], f"_{name}"))
+            named = value.__mro__ if isinstance(value, type) else [type(value)]
+            imports += [  # under names that are not exported
+                _import(kind.__module__, kind.__name__, f"_{kind.__name__}")
+                for kind in named
+                if re.search(rf"^{name}: _{kind.__name__}$|\(_{kind.__name__}\):", line)
+            ]
+    if namespace == "numbagrad":
+        declared.append("__version__: builtins.str")
+        heading = [line for line in heading if not line.endswith("import Tensor")]
+    return "\n".join([*heading, *sorted(set(imports)), "", *declared]) + "\n"
