@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 from numbagrad.dtype import dtype as DType
 from numbagrad.ops.arguments.kinds import Ints, Real
-from numbagrad.random import Generator
 
 Number = builtins.bool | builtins.int | builtins.float
 

@@ -1,9 +1,9 @@
 """The stubs of namespaces: which names a public module exports, and where each is defined.
 
 Used by ``write_stubs.py``. Most names of a namespace are defined in rooms below it and gathered by
-star imports, or imported when they are asked for, which type checkers do not see. A stub imports each
-name from the module that defines it, declares what exists at run time alone, and lists names of torch
-that the library lacks as classes that cannot be made.
+star imports, or imported when they are asked for, which type checkers do not see. A stub imports
+each name from the module that defines it, declares what exists at run time alone, and lists names
+of torch that the library lacks as classes that cannot be made.
 """
 
 from __future__ import annotations
@@ -239,5 +239,7 @@ def namespace_stub(
             ]
     if namespace == "numbagrad":
         declared.append("__version__: builtins.str")
-        heading = [line for line in heading if not line.endswith("import Tensor")]
+        heading = [
+            line for line in heading if not line.endswith(("import Generator", "import Tensor"))
+        ]
     return "\n".join([*heading, *sorted(set(imports)), "", *declared]) + "\n"
