@@ -12,11 +12,10 @@ from numbagrad.tensor import Tensor
 
 Number = builtins.bool | builtins.int | builtins.float
 
+from numbagrad.distributed.data_parallel import DistributedDataParallel as DistributedDataParallel
 from numbagrad.nn.data_parallel import DataParallel as DataParallel
 from numbagrad.nn.parallel.data_parallel import data_parallel as data_parallel
 
-class DistributedDataParallel:
-    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class gather:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class parallel_apply:
