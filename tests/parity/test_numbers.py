@@ -78,6 +78,12 @@ SCALARS = {
     "addmv": lambda t, x, n: t.addmv(x, x[:, None].expand(2, 2), x, beta=n),
     "pad": lambda t, x, n: t.nn.functional.pad(x, (1, 1), value=n),
     "isin": lambda t, x, n: t.isin(x, n),
+    "float_power": lambda t, x, n: t.float_power(x, n),
+    "index_fill": lambda t, x, n: x.index_fill(0, t.tensor([0]), n),
+    "masked_fill": lambda t, x, n: x.masked_fill(x == 0, n),
+    "full_like": lambda t, x, n: t.full_like(x, n),
+    "fill_": lambda t, x, n: x.fill_(n),
+    "new_full": lambda t, x, n: x.new_full((2,), n),
     "searchsorted": lambda t, x, n: t.searchsorted(x, n),
     "linspace": lambda t, x, n: t.linspace(0, n, 3, dtype=x.dtype),
     "scatter": lambda t, x, n: x.scatter(0, t.tensor([0]), n, reduce="add"),
@@ -189,3 +195,20 @@ def test_the_history_of_a_source_is_not_lost_unsaid():
 def test_operands_that_no_number_holds(name, dtype):
     arguments = CALLS[name], dtype, 10**400
     assert found(numbagrad, *arguments) is found(torch, *arguments) is OverflowError
+
+
+def without_signs(found):
+    """The same without the signs of zeros and without the class of an error."""
+    if not isinstance(found, tuple):
+        return "refused"
+    return (*found[:2], [f"{complex(x) + 0:.3g}" for x in found[2]])
+
+
+#: float16 would become complex32, which is not there.
+@pytest.mark.parametrize("dtype", [x for x in DTYPES[1:] if "complex" not in x])
+@pytest.mark.parametrize("name", SCALARS)
+def test_complex_numbers_beside_real_elements_are_refused_or_promote_as_by_torch(name, dtype):
+    for number in (1j, 2 - 1j):
+        arguments = SCALARS[name], dtype, number
+        ours, theirs = closely(numbagrad, *arguments), closely(torch, *arguments)
+        assert without_signs(ours) == without_signs(theirs), number

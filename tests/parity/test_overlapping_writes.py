@@ -170,9 +170,9 @@ def test_overlapping_operands_are_refused_as_in_torch(name, recorded):
             with numbagrad.set_grad_enabled(recorded), torch.set_grad_enabled(recorded):
                 made, error = attempt(numbagrad, name, layout)
                 expected, refused = attempt(torch, name, layout)
-        if refused is not None and "single memory location" not in str(refused):
-            assert error is not None  # of shapes that do not fit, or of this
-        elif type(error) is not type(refused):
+        if layout in ROWS_OF_IT and error is not None and refused is not None:
+            continue  # which error is found first, that or one of shapes that do not fit
+        if type(error) is not type(refused):
             differences.append(f"{layout}: {error!r}, torch: {refused!r}")
         elif "single memory location" in str(refused):
             assert "single memory location" in str(error)

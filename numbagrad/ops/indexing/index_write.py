@@ -304,6 +304,11 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         )
     if not isinstance(value, Tensor):
         require_tensor_or_number("index_fill", value, "value", 4)
+        if value.__class__ is complex and input._array.dtype.kind != "c":
+            raise RuntimeError(
+                "index_fill_(): Converting complex Scalar to non-complex type is not supported; "
+                "give its real part"
+            )
     value = as_element(value, input._array.dtype)
     if not isinstance(value, Tensor):
         return _index_fill(input, dim, places, value)

@@ -19,6 +19,7 @@ from ...dtype import complex128, float64, python_number
 from ...executor import capture
 from ...executor.plan.forms import ShapesDiffer, broadcast
 from ...executor.plan.sharing import refuse_overlap
+from ...number_range import check_bits, checked_number
 from ...tensor import Tensor
 from ...transforms.reading import refuse_tangents
 from ...type_names import type_name
@@ -362,6 +363,8 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
             f"float_power(): the output given has dtype {out.dtype} but the operation's result "
             f"requires dtype {kind}"
         )
+    for x in operands:
+        check_bits(x)
     wide = [cast(x, kind.numpy) if isinstance(x, Tensor) else number(x) for x in operands]
     return pow(*wide, out=out)
 
@@ -420,6 +423,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) 
                 raise RuntimeError(
                     f"lerp: expected dtype {input.dtype} for `{name}` but got dtype {value.dtype}"
                 )
+    if weight.__class__ is complex and kind.kind != "c":
+        weight = checked_number(weight, kind)
     return with_options("lerp", (input, end, weight), out)
 
 

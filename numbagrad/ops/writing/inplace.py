@@ -283,11 +283,11 @@ def install_in_place(
                     f"{public}: result type {scalar_type_name(value.dtype)} can't be cast to the "
                     f"desired output type {scalar_type_name(self.dtype)}"
                 )
+            if refused is not None:  # after the errors of operands that do not fit
+                refuse_overlap(self._array, [x._array for x in others], whole=refused == "whole")
             return value
 
         others = [x for x in (*arguments, *options.values()) if isinstance(x, Tensor)]
-        if refused is not None:
-            refuse_overlap(self._array, [x._array for x in others], whole=refused == "whole")
         return compute_then_write(self, compute, *others)
 
     public = f"{function.__name__}_"
