@@ -1,22 +1,21 @@
-"""``torch.hub``: models from folders on this machine; nothing is fetched from a network."""
+"""``torch.hub``: models and files from this machine; nothing is fetched from a network."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import os
+import re
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-from .absent import absent
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url",
            "set_dir"]  # fmt: skip
-
-_NETWORK = "nothing is fetched from a network; get the file yourself and use torch.load"
-download_url_to_file = absent("torch.hub.download_url_to_file", _NETWORK)
-load_state_dict_from_url = absent("torch.hub.load_state_dict_from_url", _NETWORK)
 
 _FILE = "hubconf.py"
 _dir: str | None = None
@@ -129,3 +128,84 @@ def help(
 ) -> str | None:
     """The docstring of a function of ``hubconf.py`` in a folder."""
     return _entry(_module(os.path.expanduser(github), source), model).__doc__
+
+
+def _path_of(url: str, function: str) -> Path:
+    """The file that a ``file:`` URL names.
+
+    Raises:
+        NotImplementedError: for a URL of a network.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        raise NotImplementedError(
+            f"torch.hub.{function} is not available in numbagrad for {url!r}: nothing is fetched "
+            "from a network; get the file yourself, and use torch.load or a file: URL"
+        )
+    return Path(url2pathname(parts.path))
+
+
+def download_url_to_file(
+    url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
+) -> None:
+    """Copy the file of a ``file:`` URL to ``dst``, whole or not at all.
+
+    Args:
+        url: of a file on this machine.
+        dst: a path; its folder exists.
+        hash_prefix: how the SHA-256 of the content begins, in hexadecimal digits.
+        progress: not used.
+
+    Raises:
+        NotImplementedError: for a URL of a network.
+        RuntimeError: if the content has another hash.
+    """
+    from .serialization.replacement import write_file
+
+    content = _path_of(url, "download_url_to_file").read_bytes()
+    if hash_prefix is not None:
+        digest = hashlib.sha256(content).hexdigest()
+        if not digest.startswith(hash_prefix):
+            raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest}")')
+    write_file(Path(dst), lambda write: write(content))
+
+
+#: A hash in the name of a file, as model zoos write it.
+_HASH_IN_NAME = re.compile(r"-([a-f0-9]*)\.")
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = True,
+) -> Any:
+    """What a checkpoint at a ``file:`` URL holds, or its copy in a folder if it is there already.
+
+    Args:
+        url: of a file on this machine.
+        model_dir: the folder of copies; ``checkpoints`` in :func:`get_dir` without it.
+        map_location: as for ``torch.load``.
+        progress: not used.
+        check_hash: whether the name of the file has the beginning of its hash, ``name-<hash>.pth``,
+            which is compared.
+        file_name: of the copy, that of the URL without it.
+        weights_only: as for ``torch.load``; False only for files that you trust.
+
+    Raises:
+        NotImplementedError: for a URL of a network whose file is not in the folder.
+        RuntimeError: if the content has another hash.
+    """
+    from .serialization import load as load_checkpoint
+
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
+    os.makedirs(folder, exist_ok=True)
+    name = file_name or os.path.basename(unquote(urlsplit(url).path))
+    copy = os.path.join(folder, name)
+    if not os.path.exists(copy):
+        found = _HASH_IN_NAME.search(name) if check_hash else None
+        download_url_to_file(url, copy, found and found.group(1), progress)
+    return load_checkpoint(copy, map_location=map_location, weights_only=weights_only)

@@ -28,7 +28,7 @@ __all__ = ["Public", "install", "places", "uninstall"]
 _NOT_OVERRIDABLE = frozenset(
     (
         "__new__", "__init__", "__init_subclass__", "__torch_function__", "__hash__", "__dir__",
-        "__getattr__", "__copy__", "__array_wrap__", "as_subclass",
+        "__getattr__", "__copy__", "__array_wrap__", "__array_function__", "as_subclass",
     )
 )  # fmt: skip
 #: Functions of these names say something of a class or of the library.

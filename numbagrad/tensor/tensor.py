@@ -30,7 +30,7 @@ from ..layout import contiguous_format, layout, strided
 from ..size import Size
 from ..torch_function import disabled_torch_function, plain_types
 from ..untyped_storage import UntypedStorage
-from . import copies, export, leaves
+from . import copies, export, leaves, numpy_functions
 from .state import Constant, TensorState, strides_of_nothing, under_transformation
 
 if TYPE_CHECKING:
@@ -490,6 +490,9 @@ class Tensor(TensorState, InstalledMethods):
     ) -> Tensor:
         """The result of a NumPy function of this tensor, as a tensor."""
         return new_tensor(export.taken(array))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return numpy_functions.called(func, args, kwargs)
 
     def __dlpack__(self, **arguments: Any) -> Any:
         return export.dlpack(self, **arguments)
