@@ -133,8 +133,8 @@ class _Message(Request):
     def wait(self) -> None:
         if not self.is_over:
             raise RuntimeError(
-                "a message of this process to itself that waits for ever: start the other side "
-                "with isend() or irecv() first"
+                "a message of this process to itself that waits for ever: nothing was sent with "
+                "its tag"
             )
 
     def source(self) -> int:
@@ -182,7 +182,9 @@ class Alone(Communicator):
         return self.all_gather(array, made, blocking)
 
     def send(self, array: Array, to: int, tag: int) -> Request:
-        return self._meet(_Message(array), self._sent, self._wanted, tag, True)
+        message = self._meet(_Message(array.copy()), self._sent, self._wanted, tag, True)
+        message.is_over = True  # the copy waits for who wants it
+        return message
 
     def receive(self, array: Array, source: int, tag: int) -> Request:
         return self._meet(_Message(array), self._wanted, self._sent, tag, False)

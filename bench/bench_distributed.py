@@ -1,0 +1,173 @@
+"""Data parallel training over ranks: ``mpiexec -n 2 python -m bench.bench_distributed``.
+
+It times the step of one rank alone and the step of all ranks together, of a model of 10 MB with the
+same batch a rank, in turns and block by block; shows when sums of gradients are under way; and fits
+latency and bandwidth to sums of many sizes, from which it estimates steps of up to 1,024 ranks.
+Every rank computes with one thread. ``docs/distributed.md`` explains the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import numbagrad as torch
+from numbagrad import distributed as dist
+from numbagrad import nn
+
+#: Widths of the layers: 2.6 million parameters of four bytes.
+WIDTHS = (784, 1024, 1024, 768, 10)
+BATCH = 128
+
+
+def network() -> Any:
+    torch.manual_seed(0)
+    pairs = list(itertools.pairwise(WIDTHS))
+    layers = [part for a, b in pairs for part in (nn.Linear(a, b), nn.ReLU())]
+    return nn.Sequential(*layers[:-1])
+
+
+def make_step(model: Any, compiled: bool) -> Callable[..., Any]:
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+    def step(images: Any, labels: Any) -> Any:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return torch.compile(step) if compiled else step
+
+
+def seconds(step: Callable[..., Any], data: Any, count: int) -> float:
+    """The time of a step, the mean of so many."""
+    start = time.perf_counter()
+    for _ in range(count):
+        step(*data)
+    return (time.perf_counter() - start) / count
+
+
+def compare(compiled: bool, blocks: int, count: int) -> None:
+    """Time a step without and with the other ranks, in turns.
+
+    All ranks compute at the same time in both, so that what they take from each other's memory and
+    cores is on both sides; the difference is what the exchange costs.
+    """
+    rank = dist.get_rank()
+    generator = torch.Generator().manual_seed(rank)
+    images = torch.randn(BATCH, WIDTHS[0], generator=generator)
+    labels = torch.randint(0, WIDTHS[-1], (BATCH,), generator=generator)
+    data = images, labels
+    alone = make_step(network(), compiled)
+    parallel = nn.parallel.DistributedDataParallel(
+        network(), bucket_cap_mb=4, gradient_as_bucket_view=True
+    )
+    together = make_step(parallel, compiled)
+    for step in (alone, together):
+        seconds(step, data, 6)
+    times: list[list[float]] = [[], []]
+    for _ in range(blocks):
+        for found, step in zip(times, (alone, together), strict=True):
+            dist.barrier()
+            found.append(seconds(step, data, count))
+    dist.barrier()
+    if rank == 0:
+        one, all_of_them = (statistics.median(found) for found in times)
+        least = [min(found) for found in times]
+        print(
+            f"{'compiled' if compiled else 'eager'}: step of one rank {1e3 * one:.2f} ms, of "
+            f"{dist.get_world_size()} ranks {1e3 * all_of_them:.2f} ms: "
+            f"{all_of_them / one - 1:+.1%} (medians of {blocks} blocks; the least of them "
+            f"{1e3 * least[0]:.2f} and {1e3 * least[1]:.2f} ms: {least[1] / least[0] - 1:+.1%})"
+        )
+    if compiled:
+        show_overlap(together, data)
+
+
+def show_overlap(step: Callable[..., Any], data: Any) -> None:
+    """Print for each sum how long it was under way, and how long launches ran meanwhile."""
+    with torch.profile() as profile:
+        step(*data)
+    events = sorted(profile.events, key=lambda event: event.start)
+    starts = [each for each in events if each.name == "start_all_reduce"]
+    waits = [each for each in events if each.name == "wait_all_reduce"]
+    if dist.get_rank():
+        return
+    for k, (begun, waited) in enumerate(zip(starts, waits, strict=True)):
+        inside = [
+            e for e in events if begun.start < e.start < waited.start and e.where == "program"
+        ]
+        busy = sum([each.duration for each in inside]) / 1e6
+        print(
+            f"  sum {k}: {begun.bytes / 2e6:.1f} MB; started after "
+            f"{(begun.start - events[0].start) / 1e6:.2f} ms, {busy:.2f} ms of launches "
+            f"({', '.join(sorted({each.name for each in inside}))[:60]}), then waited for "
+            f"{waited.duration / 1e6:.2f} ms"
+        )
+
+
+def measured_sums(most: int) -> tuple[list[int], list[float]]:
+    """Bytes, and the median seconds of an all-reduce of so many."""
+    sizes = [4 << k for k in range(0, most.bit_length() - 2, 2)]
+    found = []
+    for size in sizes:
+        array = torch.ones(size // 4)
+        times = []
+        for _ in range(30 if size < 1 << 20 else 12):
+            dist.barrier()
+            start = time.perf_counter()
+            dist.all_reduce(array, dist.ReduceOp.MAX)
+            times.append(time.perf_counter() - start)
+        found.append(statistics.median(times))
+    return sizes, found
+
+
+def fitted(sizes: list[int], times: list[float]) -> tuple[float, float]:
+    """Latency in seconds and bandwidth in bytes a second, by least squares of relative errors."""
+    weights = 1 / np.array(times)
+    columns = np.stack([np.ones(len(sizes)), np.array(sizes, float)], 1) * weights[:, None]
+    latency, slope = np.linalg.lstsq(columns, np.ones(len(sizes)), rcond=None)[0]
+    return float(latency), float(1 / slope)
+
+
+def estimate(step: float, size: float, latency: float, bandwidth: float, ranks: int) -> float:
+    """Seconds of a step of so many ranks; see ``docs/distributed.md``.
+
+    Rabenseifner's algorithm: ``2 log2(p)`` messages, and ``2 (p - 1) / p`` of the bytes on a link.
+    Two thirds of the step, the backward, hide what they can; the first bucket starts a quarter in.
+    """
+    exchange = 2 * np.log2(ranks) * latency + 2 * (ranks - 1) / ranks * size / bandwidth
+    hidden = 2 / 3 * step * 3 / 4
+    return step + max(0.0, exchange - hidden)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--blocks", type=int, default=15)
+    parser.add_argument("--count", type=int, default=6, help="steps of a block")
+    options = parser.parse_args()
+    dist.init_process_group()
+    torch.set_num_threads(1)
+    size = 4 * sum([a * b + b for a, b in itertools.pairwise(WIDTHS)])
+    if dist.get_rank() == 0:
+        print(f"model of {size / 1e6:.1f} MB, batch {BATCH} a rank, one thread a rank")
+    for compiled in (False, True):
+        compare(compiled, options.blocks, options.count)
+    sizes, times = measured_sums(16 << 20)
+    if dist.get_rank() == 0:
+        for each, seconds_of_it in zip(sizes, times, strict=True):
+            print(f"  all_reduce of {each:>9} bytes: {1e6 * seconds_of_it:9.1f} µs")
+        latency, bandwidth = fitted(sizes, times)
+        print(f"latency {1e6 * latency:.1f} µs, bandwidth {bandwidth / 1e9:.2f} GB/s")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
