@@ -203,7 +203,8 @@ def _flat_places(chosen, windows, sizes):
         offsets = np.add.outer(offsets, np.arange(k) * d * step)
     where = offsets.reshape(-1)[chosen] + starts
     if chosen.min(initial=0) < 0:
-        first = pooling._flat(_first_inside(windows, counts), sizes)
+        grid = np.broadcast_arrays(*np.ix_(*_first_inside(windows, counts)))
+        first = np.ravel_multi_index(grid, sizes, mode="clip")
         where = np.where(chosen < 0, first, where)
     return where
 

@@ -19,9 +19,11 @@ from ..codegen.intrinsics import (
     subroutine,
 )
 from ..codegen.kernel import Values, element, kernel, real, variable
+from ..codegen.vector_emitter import tile_shape
 from .dtypes import dtypes
 from .packing import Words
 from .pooling_layout import COUNTS, DILATION, KERNEL, PADDING, SIZES, STRIDE
+from .pooling_lines import compare_line
 
 #: Windows of a line whose largest elements are found together, and kept on the stack.
 _TOGETHER = 256
@@ -38,26 +40,30 @@ def _values(name: str) -> Values:
     """
     kinds = dtypes(name)[name]
     element, real = kinds["element"], kinds["real"]
+    size = element.bitwidth // 8
 
-    @subroutine
-    def compare_by(step, source, place, first, end, best, places):
-        for o in range(first, end):
-            value = load_apart(source, place + o * step, element, 1)
-            before, where = load_apart(best, o, real, 2), load_apart(places, o, int64, 3)
-            where = select(value > before, place + o * step, where)
-            kept = select(value > before, value, before)
-            store_apart(best, o, select(value != value, value, kept), real, 2)
-            store_apart(places, o, select(value != value, place + o * step, where), int64, 3)
+    if name in ("float32", "float64"):
+        compare_vectors = compare_line(tile_shape(element))
 
-    @subroutine
-    def compare(step, source, place, first, end, best, places):
-        """Keep what is larger, and where it is, of elements a step apart."""
-        if step == 1:
-            compare_by(1, source, place, first, end, best, places)
-        elif step == 2:
-            compare_by(2, source, place, first, end, best, places)
-        else:
-            compare_by(step, source, place, first, end, best, places)
+        @subroutine
+        def compare(step, source, place, first, end, best, places):
+            if first < end:
+                best, places = best + first * size, places + 8 * first
+                compare_vectors(end - first, step, source, place + first * step, best, places)
+
+    else:
+
+        @subroutine
+        def compare(step, source, place, first, end, best, places):
+            """Keep what is larger, and where it is, of elements a step apart."""
+            for o in range(first, end):
+                value = load_apart(source, place + o * step, element, 1)
+                before, where = load_apart(best, o, real, 2), load_apart(places, o, int64, 3)
+                where = select(value > before, place + o * step, where)
+                kept = select(value > before, value, before)
+                store_apart(best, o, select(value != value, value, kept), real, 2)
+                where = select(value != value, place + o * step, where)
+                store_apart(places, o, where, int64, 3)
 
     @subroutine
     def add_from_by(step, source, place, first, end, sums):
@@ -93,7 +99,7 @@ def _values(name: str) -> Values:
             add_to_by(step, target, place, first, end, sums)
 
     loops = {"compare": compare, "add_from": add_from, "add_to": add_to}
-    return {"element": element, "real": real, "size_of": element.bitwidth // 8, **loops}
+    return {"element": element, "real": real, "size_of": size, **loops}
 
 
 def _variants(names: str) -> dict[str, functools.partial[Values]]:
@@ -117,13 +123,15 @@ def first_inside(start, step, size):
 @subroutine
 def first_window(start, step):
     """The first of ``start, start + step, ...`` that is not before a line, by number."""
-    return max(0, (step - 1 - start) // step)
+    return 0 if start >= 0 else (step - 1 - start) // step
 
 
 @subroutine
 def end_window(start, step, size, count):
     """How many of them are not behind a line, or the count."""
-    return min(count, (size - 1 - start) // step + 1)
+    if start + (count - 1) * step < size:
+        return count
+    return (size - 1 - start) // step + 1
 
 
 @kernel(variants=_NUMBERS, takes=Words(places=int64, source=element, geometry=int64))

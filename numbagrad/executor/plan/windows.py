@@ -105,12 +105,17 @@ def _dimension(
         taps = [(k, offsets.index(offset), j) for k, (j, offset) in enumerate(places)]
         starts = tuple([offset - padding for offset in offsets])
         return _Dimension(result, reach, starts, ((0, tuple(taps)),))
-    first, last = padding // stride, (padding + result - 1) // stride
+    # Each phase begins with the first position that it has inside of the result.
+    begins = [max(0, -(-(padding - phase) // stride)) for phase in range(stride)]
+    firsts = [begin * stride + phase - padding for phase, begin in enumerate(begins)]
+    positions = max([-(-(result - first) // stride) for first in firsts])
+    shifts = [begin - min(begins) for begin in begins]
     phases = []
     for phase in range(stride):
-        taps = [(k, 0, reach - j) for k, (j, offset) in enumerate(places) if offset == phase]
-        phases.append((first * stride + phase - padding, tuple(taps)))
-    return _Dimension(last - first + 1, reach, (first - reach,), tuple(phases))
+        at = reach + shifts[phase]
+        taps = [(k, 0, at - j) for k, (j, offset) in enumerate(places) if offset == phase]
+        phases.append((firsts[phase], tuple(taps)))
+    return _Dimension(positions, reach + max(shifts), (min(begins) - reach,), tuple(phases))
 
 
 class _Blocks:

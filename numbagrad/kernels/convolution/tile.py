@@ -23,6 +23,7 @@ from ...codegen.vector_emitter import (
     as_primitive,
     emitted_function,
 )
+from ..matmul.tile import _fold, _write
 
 
 def _tile_widths(shape: TileShape) -> dict[int, int]:
@@ -137,30 +138,16 @@ def multiply_windows(shape: TileShape) -> Any:
 # Dot products of rows of positions with windows
 
 
-def _dot_heights(shape: TileShape) -> tuple[int, ...]:
-    return (6, 4, 2, 1) if shape.heights[0] == 12 else (2, 1)
-
-
-#: Elements of a kernel beside each other in a tile of dot products.
-_DOT_COLUMNS = 4
-
-
-def _total(emit: Emitter, vector: Any) -> Any:
-    """The sum of the lanes of a vector, by halves."""
-    count = vector.type.count
-    while count > 1:
-        count //= 2
-        low = emit.shuffle(vector, vector, range(count))
-        high = emit.shuffle(vector, vector, range(count, 2 * count))
-        vector = emit.builder.fadd(low, high)
-    return emit.builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+def _dot_widths(shape: TileShape) -> dict[int, int]:
+    """Heights of tiles of dot products, and how many elements of a kernel wide each is."""
+    return {6: 4, 4: 4, 2: 8, 1: 8} if shape.heights[0] == 12 else {2: 4, 1: 4}
 
 
 def _dot_tile(module: ir.Module, shape: TileShape, height: int, width: int) -> Any:
     """Dot products of ``height`` rows with windows at so many distances, over several images."""
 
     def write(emit, count, images, a, a_row, a_image, b, b_image, table, c, c_row, accumulate):
-        builder, lanes = emit.builder, shape.lanes
+        lanes = shape.lanes
         distances = [_distance(emit, table, j) for j in range(width)]
 
         def image(index: Any, carried: Values) -> Values:
@@ -182,18 +169,15 @@ def _dot_tile(module: ir.Module, shape: TileShape, height: int, width: int) -> A
 
         zeros = [emit.zero()] * (height * width)
         sums = emit.loop(images, 1, [a, b, *zeros], image, True)[2:]
-        totals = [_total(emit, vector) for vector in sums]
-        places = [emit.at(start, j) for start in emit.steps(c, c_row, height) for j in range(width)]
-        before = builder.block
-        with builder.if_then(accumulate):
-            added = [
-                builder.fadd(emit.read(place), value)
-                for value, place in zip(totals, places, strict=True)
-            ]
-            adding = builder.block
-        totals = emit.joined([(totals, before), (added, adding)])
-        for value, place in zip(totals, places, strict=True):
-            builder.store(value, place, align=shape.bytes)
+        group = max(1, lanes // width)  # rows whose products fit in one vector
+        rows = []
+        for r in range(0, height, group):
+            count = min(group, height - r)
+            products = _fold(emit, sums[r * width :][: count * width], lanes)
+            for i in range(count):
+                numbers = range(i * width, (i + 1) * width)
+                rows.append([emit.shuffle(products, products, numbers)])
+        _write(emit, rows, [None], c, c_row, accumulate)
 
     return emitted_function(module, f"window_dots_{height}x{width}", shape, "iipiipippib", write)
 
@@ -205,7 +189,7 @@ def _dots(module: ir.Module, shape: TileShape) -> Any:
               accumulate):  # fmt: skip
         builder = emit.builder
 
-        def row_of_tiles(height: int, index: Any, pointers: Values) -> Values:
+        def row_of_tiles(height: int, widest: int, index: Any, pointers: Values) -> Values:
             a, c = pointers
 
             def tile(width: int, index: Any, at: Values) -> Values:
@@ -216,15 +200,15 @@ def _dots(module: ir.Module, shape: TileShape) -> Any:
                 after = builder.gep(entry, [emit.word(width)], source_etype=WORD)
                 return [after, emit.at(c_at, width)]
 
-            whole = emit.whole(columns, _DOT_COLUMNS)
-            at = emit.loop(whole, _DOT_COLUMNS, [table, c], functools.partial(tile, _DOT_COLUMNS))
+            whole = emit.whole(columns, widest)
+            at = emit.loop(whole, widest, [table, c], functools.partial(tile, widest))
             emit.loop(builder.sub(columns, whole), 1, at, functools.partial(tile, 1))
             return emit.advance(pointers, (a_row, c_row), height)
 
         pointers, left = [a, c], rows
-        for height in _dot_heights(shape):
+        for height, widest in _dot_widths(shape).items():
             covered = emit.whole(left, height)
-            by_tiles = functools.partial(row_of_tiles, height)
+            by_tiles = functools.partial(row_of_tiles, height, min(widest, shape.lanes))
             pointers = emit.loop(covered, height, pointers, by_tiles)
             left = builder.sub(left, covered)
 
