@@ -23,7 +23,7 @@ PROCESSES := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test: $(VENV)/installed-test
 	$(RUN) -m pytest tests --ignore=tests/parity --ignore=tests/libraries --ignore=tests/site --ignore=tests/packaging \
-		--ignore=tests/distributed --ignore=tests/types --ignore=tests/cuda $(PROCESSES)
+		--ignore=tests/distributed --ignore=tests/types --ignore=tests/cuda --ignore=tests/array_api $(PROCESSES)
 
 parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity $(PROCESSES)
@@ -51,6 +51,15 @@ mpi: $(VENV)/installed-mpi-test
 	$(MPIEXEC) -n 2 $(RUN) -m pytest -p no:cacheprovider tests/distributed/ranks
 	$(MPIEXEC) -n 4 $(RUN) -m pytest -p no:cacheprovider tests/distributed/ranks
 	$(RUN) -m pytest tests/distributed/jobs
+
+# Libraries that take arrays of any namespace, and the tests of the standard in a folder of theirs:
+# make array-api TESTS=../array-api-tests
+.PHONY: array-api
+array-api: $(VENV)/installed-array-api
+	$(RUN) -m pytest tests/array_api
+	$(if $(TESTS),cd $(TESTS) && ARRAY_API_TESTS_MODULE=numbagrad.array_api \
+		ARRAY_API_TESTS_VERSION=2024.12 ARRAY_API_TESTS_SKIP_DTYPES=uint16,uint32,uint64 \
+		$(abspath $(RUN)) -m pytest array_api_tests --disable-deadline)
 
 # Random programs beside torch, as many as are asked for: make fuzz EXAMPLES=20000 SEED=7
 EXAMPLES ?= 2000

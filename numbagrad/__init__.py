@@ -170,7 +170,8 @@ _AUTOCAST = (
 #: Rooms that programs of torch import, most of them for a few names.
 _MODULES = (
     "_dynamo", "_jit_internal", "_logging", "_ops", "_tensor", "_tensor_str", "_utils",
-    "accelerator", "ao", "backends", "compiler", "cpu", "distributed", "distributions", "export",
+    "accelerator", "ao", "array_api", "backends", "compiler", "cpu", "distributed",
+    "distributions", "export",
     "functional", "futures", "fx", "hub", "jit", "library", "masked", "monitor", "mps", "mtia",
     "multiprocessing", "nested", "onnx", "package", "profiler", "quantization", "quasirandom",
     "return_types", "serialization", "signal", "sparse", "storage", "testing", "torch_version",

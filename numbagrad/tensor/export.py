@@ -70,14 +70,16 @@ def taken(array: Any) -> Array:
     return made.copy() if min(made.strides, default=0) < 0 else made
 
 
-def dlpack(tensor: Tensor, **arguments: Any) -> Any:
-    """A capsule with the memory of a tensor."""
+def dlpack(tensor: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:
+    """A capsule with the memory of a tensor; NumPy is told what is not None, as 2.0 knows less."""
     if tensor._requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if tensor.is_conj() or tensor.is_neg():
         raise BufferError("Can't export tensors with the conjugate or the negative bit set")
     capture.refuse("an export by DLPack")
-    return tensor._array.__dlpack__(**arguments)
+    asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    given = {name: value for name, value in asked.items() if value is not None}
+    return tensor._array.__dlpack__(**given)
 
 
 def number_of(tensor: Tensor) -> Any:

@@ -494,8 +494,8 @@ class Tensor(TensorState, InstalledMethods):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return numpy_functions.called(func, args, kwargs)
 
-    def __dlpack__(self, **arguments: Any) -> Any:
-        return export.dlpack(self, **arguments)
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
+        return export.dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()

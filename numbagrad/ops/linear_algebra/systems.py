@@ -61,7 +61,7 @@ def check_matrices(name: str, input: Tensor, square: bool = True) -> None:
         raise _too_few_dimensions(name, input)
     if input._array.dtype.char not in LAPACK_KINDS:
         raise RuntimeError(
-            f"{name}: Expected a tensor of float32, float64, complex64 or complex128, but got "
+            f"{name}: Expected a float32 or float64 tensor, or a complex one, but got "
             f"{scalar_type_name(input.dtype)}; convert it with .to(dtype)"
         )
 

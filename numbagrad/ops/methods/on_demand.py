@@ -45,7 +45,8 @@ METHODS: dict[str, str] = {
     "numbagrad.ops.pointwise.integers": "frexp gcd gcd_ lcm lcm_ ldexp ldexp_",
     "numbagrad.ops.indexing.replacements": """
         apply_ as_strided_scatter histogram map_ nanquantile put put_ renorm renorm_""",
-    "numbagrad.ops.methods.rare_methods": "float_power_ hardshrink new_empty_strided",
+    "numbagrad.ops.methods.rare_methods": """
+        __array_namespace__ float_power_ hardshrink new_empty_strided to_device""",
     "numbagrad.ops.pointwise.special_functions": "i0 i0_ mvlgamma mvlgamma_ polygamma polygamma_",
     "numbagrad.ops.linear_algebra.least_squares": "pinverse",
     "numbagrad.ops.linear_algebra.lu": "lu lu_solve",

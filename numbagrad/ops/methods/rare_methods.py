@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from ...dtype import complex128, float64, scalar_type_name
@@ -61,3 +62,33 @@ def _new_empty_strided(
         size, stride, dtype=self.dtype if dtype is None else dtype, device=device,
         requires_grad=requires_grad,
     )  # fmt: skip
+
+
+#: Versions of the array API standard that are in the one that ``numbagrad.array_api`` follows.
+_ARRAY_API = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+@method("__array_namespace__")
+def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+    """``numbagrad.array_api``, the functions of the Python array API standard.
+
+    Raises:
+        ValueError: for a version of the standard that is not known.
+    """
+    if api_version is not None and api_version not in _ARRAY_API:
+        raise ValueError(
+            f"api_version {api_version!r} is not known; there are {', '.join(_ARRAY_API)}"
+        )
+    return importlib.import_module("numbagrad.array_api")
+
+
+@method("to_device")
+def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """The tensor on a device, as the array API has it: ``to(device)``.
+
+    Raises:
+        ValueError: for a stream, which no device here has.
+    """
+    if stream is not None:
+        raise ValueError(f"to_device(): devices have no streams, but got stream={stream!r}")
+    return self.to(device)
