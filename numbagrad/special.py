@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .lazy import lazy_names as _lazy_names
 from .ops.arguments.check import check_namespace as _check_namespace
+from .ops.arguments.check import public_function as _public_function
 from .ops.operators.pointwise_operator import pointwise as _pointwise
 from .ops.pointwise.functions import (
     digamma,
@@ -60,4 +62,26 @@ def xlog1py(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     return _called("special_xlog1py", (input, other), out)
 
 
+#: Functions that few programs call, by the file that has them.
+_ON_DEMAND = {
+    "numbagrad.ops.pointwise.bessel_functions": (
+        "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_i0",
+        "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
+        "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "spherical_bessel_j0",
+    ),
+    "numbagrad.ops.pointwise.normal_functions": ("erfcx", "log_ndtr", "ndtri"),
+    "numbagrad.ops.pointwise.polynomials": (
+        "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v",
+        "chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he",
+        "laguerre_polynomial_l", "legendre_polynomial_p", "shifted_chebyshev_polynomial_t",
+        "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+        "shifted_chebyshev_polynomial_w",
+    ),
+}  # fmt: skip
+
 _check_namespace(globals(), __package__)
+__getattr__, __dir__ = _lazy_names(
+    __name__,
+    {name: home for home, names in _ON_DEMAND.items() for name in names},
+    lambda value, name: _public_function(value, __name__, __package__, name),
+)

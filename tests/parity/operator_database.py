@@ -420,10 +420,24 @@ class Case:
         try:
             compare(got, expected, not self.random)
         except Unequal:
+            if self._is_exact(sample, got, expected):
+                return
             if self.op.name.removeprefix("linalg.") not in AMBIGUOUS:
                 raise
             process = rewritten_process(sample.output_process_fn_grad)
             compare(process(got), sample.output_process_fn_grad(expected), not self.random)
+
+    def _is_exact(self, sample, got, expected):
+        """Whether what differs from torch is what the database's own reference gives.
+
+        Some of torch's special functions have eight digits of sixteen.
+        """
+        if not self.op.name.startswith("special.") or getattr(self.op, "ref", None) is None:
+            return False
+        operands = [sample.input, *sample.args]
+        found = self.op.ref(*[array_of(x) if isinstance(x, torch.Tensor) else x for x in operands])
+        _compare_numbers(array_of(got), np.asarray(found), expected.dtype)
+        return got.shape == tuple(expected.shape)
 
     def _variants(self, sample):
         """The method, the operator, and both in place."""

@@ -296,6 +296,8 @@ def zeta(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """
     require_tensor_or_number("special_zeta", input, "input", 1)
     require_tensor_or_number("special_zeta", other, "other", 2)
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        raise TypeError("special_zeta(): expected a Tensor as input or other, but got two numbers")
     wanted = promoted([x._array if isinstance(x, Tensor) else x for x in (input, other)])
     if wanted.is_half:
         raise NotImplementedError(f"\"zeta_cpu\" not implemented for '{scalar_type_name(wanted)}'")
