@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train digits soft-dtw test parity operators cuda libraries package types mpi fuzz bench docs site lint clean
+.PHONY: train digits soft-dtw example test parity operators cuda libraries package types mpi fuzz bench docs site lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -17,6 +17,10 @@ digits: $(VENV)/installed-examples
 
 soft-dtw: $(VENV)/installed-examples
 	$(RUN) examples/soft_dtw.py
+
+# Any other file of examples/: make example NAME=char_gpt
+example: $(VENV)/installed-examples
+	$(RUN) examples/$(NAME).py
 
 # Most of the time goes into compiling kernels, which one process does on one core.
 PROCESSES := --numprocesses auto --maxprocesses 4 --dist worksteal

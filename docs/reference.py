@@ -25,7 +25,7 @@ ROOMS = frozenset(
     errors export formula functional fx half_precision interrupts kernels layout lazy library
     masked monitor mps mtia native native_stack nested number_range numba_extension onnx ops package
     printing program quantization random_filling running size sobol_numbers sparse storage structure
-    switches tensor torch_alias torch_function torch_version transforms type_names types
+    tensor torch_alias torch_function torch_version transforms type_names types
     untyped_storage version warn_once xpu backends return_types hub""".split()
 )
 #: Public modules below those at the top.
