@@ -47,18 +47,22 @@ def make_step(model: Any, compiled: bool) -> Callable[..., Any]:
 
 
 def seconds(step: Callable[..., Any], data: Any, count: int) -> float:
-    """The time of a step, the mean of so many."""
+    """The time of a step, the mean of so many, until all ranks have done them."""
+    dist.barrier()
     start = time.perf_counter()
     for _ in range(count):
         step(*data)
+    dist.barrier()
     return (time.perf_counter() - start) / count
 
 
-def compare(compiled: bool, blocks: int, count: int) -> None:
+def compare(compiled: bool, blocks: int, count: int) -> tuple[float, list[tuple[float, int]]]:
     """Time a step without and with the other ranks, in turns.
 
-    All ranks compute at the same time in both, so that what they take from each other's memory and
-    cores is on both sides; the difference is what the exchange costs.
+    All ranks compute at the same time in both, and both times end when the last rank is done, so
+    that what they take from each other is on both sides; the difference is the exchange. Returns
+    the least time of one rank, and when the sums start, as shares of the arithmetic of the step,
+    and their bytes.
     """
     rank = dist.get_rank()
     generator = torch.Generator().manual_seed(rank)
@@ -75,9 +79,7 @@ def compare(compiled: bool, blocks: int, count: int) -> None:
     times: list[list[float]] = [[], []]
     for _ in range(blocks):
         for found, step in zip(times, (alone, together), strict=True):
-            dist.barrier()
             found.append(seconds(step, data, count))
-    dist.barrier()
     if rank == 0:
         one, all_of_them = (statistics.median(found) for found in times)
         least = [min(found) for found in times]
@@ -87,30 +89,34 @@ def compare(compiled: bool, blocks: int, count: int) -> None:
             f"{all_of_them / one - 1:+.1%} (medians of {blocks} blocks; the least of them "
             f"{1e3 * least[0]:.2f} and {1e3 * least[1]:.2f} ms: {least[1] / least[0] - 1:+.1%})"
         )
-    if compiled:
-        show_overlap(together, data)
+    return min(times[0]), show_overlap(together, data) if compiled else []
 
 
-def show_overlap(step: Callable[..., Any], data: Any) -> None:
+def show_overlap(step: Callable[..., Any], data: Any) -> list[tuple[float, int]]:
     """Print for each sum how long it was under way, and how long launches ran meanwhile."""
     with torch.profile() as profile:
         step(*data)
     events = sorted(profile.events, key=lambda event: event.start)
     starts = [each for each in events if each.name == "start_all_reduce"]
     waits = [each for each in events if each.name == "wait_all_reduce"]
-    if dist.get_rank():
-        return
+    whole = sum([each.flops or 0 for each in events])
+    sums = []
     for k, (begun, waited) in enumerate(zip(starts, waits, strict=True)):
         inside = [
             e for e in events if begun.start < e.start < waited.start and e.where == "program"
         ]
         busy = sum([each.duration for each in inside]) / 1e6
+        before = sum([each.flops or 0 for each in events if each.start < begun.start])
+        sums.append((before / whole, begun.bytes // 2))
+        if dist.get_rank():
+            continue
         print(
             f"  sum {k}: {begun.bytes / 2e6:.1f} MB; started after "
             f"{(begun.start - events[0].start) / 1e6:.2f} ms, {busy:.2f} ms of launches "
             f"({', '.join(sorted({each.name for each in inside}))[:60]}), then waited for "
             f"{waited.duration / 1e6:.2f} ms"
         )
+    return sums
 
 
 def measured_sums(most: int) -> tuple[list[int], list[float]]:
@@ -137,35 +143,54 @@ def fitted(sizes: list[int], times: list[float]) -> tuple[float, float]:
     return float(latency), float(1 / slope)
 
 
-def estimate(step: float, size: float, latency: float, bandwidth: float, ranks: int) -> float:
-    """Seconds of a step of so many ranks; see ``docs/distributed.md``.
+def estimate(
+    step: float, sums: list[tuple[float, int]], latency: float, bandwidth: float, ranks: int
+) -> float:
+    """Seconds of a step of so many ranks.
 
-    Rabenseifner's algorithm: ``2 log2(p)`` messages, and ``2 (p - 1) / p`` of the bytes on a link.
-    Two thirds of the step, the backward, hide what they can; the first bucket starts a quarter in.
+    Rabenseifner's algorithm takes ``2 log2(p)`` messages, and ``2 (p - 1) / p`` of the bytes on a
+    link. Sums follow one another on the link, and the step ends when the last one is over.
+
+    Args:
+        step: seconds of the step of one rank.
+        sums: for each sum when it starts, as a share of the step, and its bytes.
     """
-    exchange = 2 * np.log2(ranks) * latency + 2 * (ranks - 1) / ranks * size / bandwidth
-    hidden = 2 / 3 * step * 3 / 4
-    return step + max(0.0, exchange - hidden)
+    free = 0.0
+    for share, size in sums:
+        messages = 2 * np.log2(ranks) * latency
+        free = max(free, share * step) + messages + 2 * (ranks - 1) / ranks * size / bandwidth
+    return max(step, free)
+
+
+def print_estimates(
+    step: float, sums: list[tuple[float, int]], latency: float, bandwidth: float
+) -> None:
+    """Print what the model says of steps of 2 to 1,024 ranks."""
+    print(f"estimates from {1e6 * latency:.1f} µs and {bandwidth / 1e9:.2f} GB/s:")
+    for ranks in (2, 8, 64, 256, 1024):
+        time_of_step = estimate(step, sums, latency, bandwidth, ranks)
+        print(f"  {ranks:>5} ranks: {1e3 * time_of_step:6.2f} ms a step, {step / time_of_step:.0%}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--blocks", type=int, default=15)
-    parser.add_argument("--count", type=int, default=6, help="steps of a block")
+    parser.add_argument("--blocks", type=int, default=120)
+    parser.add_argument("--count", type=int, default=1, help="steps of a block")
     options = parser.parse_args()
     dist.init_process_group()
     torch.set_num_threads(1)
     size = 4 * sum([a * b + b for a, b in itertools.pairwise(WIDTHS)])
     if dist.get_rank() == 0:
         print(f"model of {size / 1e6:.1f} MB, batch {BATCH} a rank, one thread a rank")
-    for compiled in (False, True):
-        compare(compiled, options.blocks, options.count)
+    compare(False, options.blocks, options.count)
+    step, sums = compare(True, options.blocks, options.count)
     sizes, times = measured_sums(16 << 20)
     if dist.get_rank() == 0:
         for each, seconds_of_it in zip(sizes, times, strict=True):
             print(f"  all_reduce of {each:>9} bytes: {1e6 * seconds_of_it:9.1f} µs")
         latency, bandwidth = fitted(sizes, times)
         print(f"latency {1e6 * latency:.1f} µs, bandwidth {bandwidth / 1e9:.2f} GB/s")
+        print_estimates(step, sums, latency, bandwidth)
     dist.destroy_process_group()
 
 
