@@ -1,12 +1,14 @@
 """Timing several contestants in turns, so that a ratio holds on a machine whose speed drifts.
 
 Used by the fixture ``race`` of ``conftest.py``. Each turn runs every contestant for about the same
-time, one after the other; a row reports the median over the turns and the ratios of medians.
+time, one after the other; a row reports the median over the turns and the ratios of medians. With
+``BENCH_LEAST=1`` it is the least: on a machine that others load, all else is their time.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -64,7 +66,7 @@ def calls_in_a_turn(function: Callable[[], object]) -> int:
 
 
 def in_turns(contestants: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Median seconds a call of every contestant."""
+    """Seconds a call of every contestant: the median, or the least if the environment says so."""
     calls = {name: calls_in_a_turn(function) for name, function in contestants.items()}
     samples: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(TURNS):
@@ -72,4 +74,5 @@ def in_turns(contestants: Mapping[str, Callable[[], object]]) -> dict[str, float
             time.sleep(PAUSE_SECONDS)
             function()
             samples[name].append(time_of_calls(function, calls[name]))
-    return {name: statistics.median(values) for name, values in samples.items()}
+    summary = min if os.environ.get("BENCH_LEAST") == "1" else statistics.median
+    return {name: summary(values) for name, values in samples.items()}

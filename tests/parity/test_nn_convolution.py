@@ -115,3 +115,35 @@ ERRORS = [
 @pytest.mark.parametrize("number", range(len(ERRORS)))
 def test_errors_have_the_text_of_torch(number):
     assert message(numbagrad, ERRORS[number]) == message(torch, ERRORS[number])
+
+
+OPTIONS = [
+    (stride, padding, dilation, groups)
+    for stride in (1, 2, 3) for padding in (0, 2) for dilation in (1, 2) for groups in (1, 2)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_options_together(rank, transposed, dtype):
+    """Outputs and gradients for all options, and sizes and kernels that differ by dimension."""
+    name = f"conv_transpose{rank}d" if transposed else f"conv{rank}d"
+    sizes, kernel = (11, 9, 12)[-rank:], (2, 3, 4)[-rank:]
+
+    for stride, padding, dilation, groups in OPTIONS:
+
+        def run(library, stride=stride, padding=padding, dilation=dilation, groups=groups):
+            kind = getattr(library, dtype)
+            channels = (4, 6 // groups) if transposed else (6, 4 // groups)
+            x = library.randn(2, 4, *sizes, dtype=kind, requires_grad=True)
+            w = library.randn(*channels, *kernel, dtype=kind, requires_grad=True)
+            b = library.randn(6, dtype=kind, requires_grad=True)
+            y = getattr(library.nn.functional, name)(
+                x, w, b, stride=stride, padding=padding, dilation=dilation, groups=groups
+            )
+            grad = library.randn(*y.shape, dtype=kind)
+            return y, *library.autograd.grad(y, [x, w, b], grad)
+
+        for mine, reference in zip(*both(run), strict=True):
+            close(mine, reference, atol=5e-3 if dtype == "float32" else 1e-10)
