@@ -15,6 +15,7 @@ from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture
 from ..torch_function import disabled_torch_function
+from .dlpack import DLDeviceType, capsule_of
 from .state import TensorState, under_transformation
 
 if TYPE_CHECKING:
@@ -70,16 +71,52 @@ def taken(array: Any) -> Array:
     return made.copy() if min(made.strides, default=0) < 0 else made
 
 
-def dlpack(tensor: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:
-    """A capsule with the memory of a tensor; NumPy is told what is not None, as 2.0 knows less."""
-    if tensor._requires_grad:
+def dlpack(
+    tensor: Tensor,
+    *,
+    stream: Any = -1,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    """A capsule with the memory of a tensor; arguments as the protocol DLPack has them.
+
+    Raises:
+        BufferError: for a tensor that requires grad or is still to be conjugated or negated, and
+            for another device than its own.
+        TypeError, AssertionError: for a stream, which the CPU has none of.
+    """
+    if tensor.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if tensor.is_conj() or tensor.is_neg():
-        raise BufferError("Can't export tensors with the conjugate or the negative bit set")
+        what = "conjugate" if tensor.is_conj() else "negative"
+        raise BufferError(f"Can't export tensors with the {what} bit set")
     capture.refuse("an export by DLPack")
-    asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-    given = {name: value for name, value in asked.items() if value is not None}
-    return tensor._array.__dlpack__(**given)
+    array = tensor._array
+    if foreign(array) is not None:
+        given = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+        return array.__dlpack__(**given, copy=copy)
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``")
+    if stream not in (None, -1):
+        raise AssertionError("stream should be None on cpu.")
+    if dl_device is not None and dl_device[0] != DLDeviceType.kDLCPU:
+        raise BufferError(f"Can't export a tensor of the CPU to the device {tuple(dl_device)}")
+    if array.__class__ is not np.ndarray:
+        array = under_transformation("memory_for_numpy")(tensor)._array
+    if copy:
+        array = array.copy("K")
+    is_versioned = max_version is not None and max_version[0] >= 1
+    return capsule_of(array, dtype_of(array.dtype), is_versioned, bool(copy))
+
+
+def dlpack_device(tensor: Tensor) -> tuple[Any, int]:
+    """Where the memory of a tensor is, as the protocol DLPack says it."""
+    array = tensor._array
+    if foreign(array) is not None:
+        where: tuple[Any, int] = array.__dlpack_device__()
+        return where
+    return DLDeviceType.kDLCPU, 0
 
 
 def number_of(tensor: Tensor) -> Any:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _NO_VALUE: Any = getattr(np, "_NoValue", None)
 
 
-def called(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+def called(
+    tensor: Tensor, function: Any, types: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
     """The result of one of NumPy's functions, of which an argument is a tensor."""
-    from .tensor import Tensor
-
     twin = _TWINS.get(function)
-    if twin is None or not arguments or not isinstance(arguments[0], Tensor):
+    if twin is None or not arguments or arguments[0] is not tensor:
         return function._implementation(*arguments, **keywords)
     return twin(*arguments, **keywords)
 

@@ -491,14 +491,9 @@ class Tensor(TensorState, InstalledMethods):
         """The result of a NumPy function of this tensor, as a tensor."""
         return new_tensor(export.taken(array))
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return numpy_functions.called(func, args, kwargs)
-
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
-        return export.dlpack(self, stream, max_version, dl_device, copy)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._array.__dlpack_device__()
+    __array_function__ = numpy_functions.called
+    __dlpack__ = export.dlpack
+    __dlpack_device__ = export.dlpack_device
 
     def _values(self, function: str = "element_of") -> np.ndarray[Any, Any]:
         """The memory, for what reads elements in Python; ``function`` is the one for the purpose.

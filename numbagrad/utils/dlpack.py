@@ -1,76 +1,71 @@
-"""``torch.utils.dlpack``: memory shared with other libraries by the protocol DLPack."""
+"""``torch.utils.dlpack``: memory shared with other libraries by the protocol DLPack.
+
+The structures and capsules are those of ``tensor/dlpack.py``.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import enum
 from typing import Any
 
-import numpy as np
-
 from ..ops.creation.from_data import from_numpy
-from ..tensor import Tensor
+from ..tensor import Tensor, new_tensor
+from ..tensor.dlpack import DLDeviceType, array_of, is_capsule
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
-
-
-class DLDeviceType(enum.IntEnum):
-    """Where memory lies, as the protocol numbers it."""
-
-    kDLCPU = 1
-    kDLCUDA = 2
-    kDLCUDAHost = 3
-    kDLOpenCL = 4
-    kDLVulkan = 7
-    kDLMetal = 8
-    kDLVPI = 9
-    kDLROCM = 10
-    kDLROCMHost = 11
-    kDLExtDev = 12
-    kDLCUDAManaged = 13
-    kDLOneAPI = 14
-
-
-class _Capsule:
-    """A capsule on its own, as an object that hands it out: NumPy asks for that."""
-
-    def __init__(self, capsule: Any) -> None:
-        self._capsule = capsule
-
-    def __dlpack__(self, **arguments: Any) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return DLDeviceType.kDLCPU, 0
-
-
-def _writeable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same memory to write to: NumPy takes what old capsules hold for constant."""
-    if array.flags.writeable or not array.size:
-        return array
-    low, high = np.lib.array_utils.byte_bounds(array)
-    memory: Any = (ctypes.c_char * (high - low)).from_address(low)
-    memory.owner = array  # the memory lives as long as what looks at it
-    start = array.ctypes.data - low
-    return np.ndarray(array.shape, array.dtype, memory, start, array.strides)
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of an object with ``__dlpack__``, or of a capsule.
 
+    Memory that must not be written is shared as ``from_numpy`` shares it, with one warning.
+
     Args:
         ext_tensor: an array of another library, on the CPU, or what ``to_dlpack`` returned.
         device: where the tensor is to be; its memory is shared only on the CPU.
-        copy: True for memory of its own.
+        copy: True for memory of its own; False if it has to be shared.
+
+    Raises:
+        RuntimeError: for what is no capsule, or was taken before.
+        BufferError: for memory of another device, dtypes that tensors do not have, and tensors
+            that require grad.
+        ValueError: for negative strides; for ``copy=False`` where another device needs a copy.
     """
     if isinstance(ext_tensor, Tensor):
+        if ext_tensor.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         made = ext_tensor.detach()
     else:
-        source = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
-        made = from_numpy(_writeable(np.from_dlpack(source)))
+        capsule = ext_tensor if is_capsule(ext_tensor) else _capsule_of(ext_tensor)
+        made = _tensor(capsule)
     if device is not None:
-        made = made.to(device)
+        moved = made.to(device)
+        if moved is not made and copy is False:
+            raise ValueError(f"from_dlpack: memory on another device than {device} is not shared")
+        made = moved
     return made.clone() if copy else made
+
+
+def _capsule_of(source: Any) -> Any:
+    """What an object hands out, of version 1 if it knows that."""
+    if not hasattr(source, "__dlpack__"):
+        return source
+    where = source.__dlpack_device__()[0] if hasattr(source, "__dlpack_device__") else 1
+    if where != DLDeviceType.kDLCPU:
+        raise BufferError(
+            f"from_dlpack: memory of the device type {int(where)} of DLPack is not read; move the "
+            "array to the CPU first"
+        )
+    try:
+        return source.__dlpack__(max_version=(1, 0))
+    except TypeError:  # of before version 1
+        return source.__dlpack__()
+
+
+def _tensor(capsule: Any) -> Tensor:
+    array, dtype = array_of(capsule)
+    if dtype.numpy.kind == "V":
+        return new_tensor(array)
+    return from_numpy(array)
 
 
 def to_dlpack(tensor: Tensor) -> Any:

@@ -22,6 +22,7 @@ from ...executor import capture
 from ...executor.capture import constant
 from ...number_range import SAFE
 from ...tensor import Tensor, new_tensor
+from ...tensor.dlpack import is_capsule
 from ...untyped_storage import UntypedStorage
 from ...warn_once import warn_caller
 from ..arguments.requirements import converted, leaf, numpy_dtype
@@ -300,7 +301,14 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``obj`` as a tensor; ``copy`` says whether memory must (True) or must not (False) be new."""
+    """``obj`` as a tensor; ``copy`` says whether memory must (True) or must not (False) be new.
+
+    Memory is shared with tensors, arrays, storages, capsules of DLPack and objects with Python's
+    buffer protocol, whose bytes are of ``dtype`` or of the default one.
+
+    Raises:
+        ValueError: for ``copy=False`` where the memory cannot be shared.
+    """
     if isinstance(obj, (Tensor, np.ndarray)):
         made = as_tensor(obj, dtype, device)
         source = obj._array if isinstance(obj, Tensor) else obj
@@ -310,9 +318,9 @@ def asarray(
         if shared and copy:
             made = made.clone()
         return made.requires_grad_() if requires_grad else made
-    if isinstance(obj, UntypedStorage):
-        made = from_numpy(obj._bytes())
-        made = as_tensor(made.clone() if copy else made, dtype, device)
+    shown = _on_memory_of(obj, dtype)
+    if shown is not None:
+        made = as_tensor(shown.clone() if copy else shown, dtype, device)
         return made.requires_grad_() if requires_grad else made
     if copy is False:
         raise ValueError("can't alias arbitrary sequence: asarray(copy=False)")
@@ -320,12 +328,64 @@ def asarray(
     return leaf(made._array, requires_grad)
 
 
+def _on_memory_of(obj: Any, dtype: Any) -> Tensor | None:
+    """A tensor on the memory of a storage, a capsule or a buffer; None for other objects."""
+    if isinstance(obj, UntypedStorage):
+        return from_numpy(obj._bytes())
+    if is_capsule(obj):
+        from ...utils.dlpack import from_dlpack
+
+        return from_dlpack(obj)
+    if isinstance(obj, (np.generic, np.ndarray, Tensor)) or not _has_buffer(obj):
+        return None
+    return frombuffer(obj, dtype=get_default_dtype() if dtype is None else dtype)
+
+
+def _has_buffer(obj: Any) -> bool:
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
+
+
 def frombuffer(
     buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """A one-dimensional tensor of the memory of an object with the buffer protocol."""
+    """A one-dimensional tensor of the memory of an object with the buffer protocol.
+
+    Args:
+        buffer: such as a bytearray, a memoryview, an ``mmap`` or an ``array.array``.
+        dtype: of the elements.
+        count: how many; all that there are, without it.
+        offset: the bytes before the first.
+        requires_grad: whether operations on it are recorded.
+
+    Raises:
+        ValueError: for another object, for no elements, and for elements beyond the buffer.
+    """
     kind = numpy_dtype("frombuffer", dtype)
-    array = np.frombuffer(buffer, kind, count, offset)
+    if not _has_buffer(buffer):
+        raise ValueError("object does not implement Python buffer protocol.")
+    length, size = memoryview(buffer).nbytes, kind.itemsize
+    if not length or not count:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
+            f"({length} bytes) minus 1"
+        )
+    if count < 0 and (length - offset) % size:
+        raise ValueError(
+            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
+            f"multiple of element size ({size})"
+        )
+    if count > 0 and offset + count * size > length:
+        raise ValueError(
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must "
+            f"not be greater than actual buffer length ({length} bytes)"
+        )
+    array = np.frombuffer(buffer, kind, max(count, -1), offset)
     if kind.kind == "V":
         return leaf(array, requires_grad)
     return leaf(from_numpy(array)._array, requires_grad)

@@ -1,0 +1,257 @@
+"""DLPack: memory as a structure of C in a capsule, which other libraries read without a copy.
+
+The one file that knows how the structures lie, and who frees them. ``capsule_of`` makes a capsule
+of an array, of the version that the consumer knows; ``array_of`` takes one. The protocol is
+described at https://dmlc.github.io/dlpack; structures of version 1 have flags, that of read-only
+memory among them, and older ones have not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from typing import Any
+
+import numpy as np
+
+from ..dtype import DTYPES, bfloat16, bool_
+from ..dtype import dtype as DType
+
+Array = np.ndarray[Any, Any]
+
+
+class DLDeviceType(enum.IntEnum):
+    """Where memory lies, as the protocol numbers it."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+
+
+_VERSION = (1, 0)
+_READ_ONLY, _COPIED = 1, 2
+_OLD, _NEW = b"dltensor", b"dltensor_versioned"
+#: What capsules are called that were taken; they keep the address of the name.
+_USED = {_OLD: b"used_dltensor", _NEW: b"used_dltensor_versioned"}
+#: The codes of kinds of elements, by NumPy's letters.
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_BFLOAT = 4
+
+
+class _Device(ctypes.Structure):
+    _fields_ = (("type", ctypes.c_int32), ("index", ctypes.c_int32))
+
+
+class _DType(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _DType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Managed(ctypes.Structure):
+    """Before version 1."""
+
+    _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+
+
+class _Versioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+def _python(name: str, result: Any, *arguments: Any) -> Any:
+    """A function of Python's own interface to C."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_CapsuleDestructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+_new_capsule = _python(
+    "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)
+_is_valid = _python("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_pointer = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+_rename = _python("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+# The same for a capsule that is being freed, of which no reference may be made.
+_is_valid_at = _python("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
+_pointer_at = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+
+#: By the address of its structure, what was handed out and lives until its deleter is called.
+_handed_out: dict[int, tuple[Any, ...]] = {}
+
+
+@_Deleter
+def _delete(address: int) -> None:
+    _handed_out.pop(address, None)
+
+
+@_CapsuleDestructor
+def _destroy(capsule: int) -> None:
+    """A capsule that nobody took is freed: so is what it holds."""
+    for name in (_OLD, _NEW):
+        if _is_valid_at(capsule, name):
+            _handed_out.pop(_pointer_at(capsule, name), None)
+
+
+def capsule_of(array: Array, dtype: DType, is_versioned: bool, is_copied: bool = False) -> Any:
+    """A capsule with the memory of an array on the CPU, to be taken once.
+
+    Args:
+        array: of ``dtype``; it lives until the consumer frees what it took.
+        dtype: of the elements.
+        is_versioned: whether the consumer knows version 1.
+        is_copied: whether nobody else has the memory.
+
+    Raises:
+        BufferError: for read-only memory, if the consumer cannot be told that.
+    """
+    if not array.flags.writeable and not is_versioned:
+        raise BufferError("Can't export read-only memory to a consumer of DLPack before version 1")
+    rank, size = array.ndim, dtype.itemsize
+    shape = (ctypes.c_int64 * max(rank, 1))(*array.shape)
+    steps = [step // size for step in array.strides]
+    strides = (ctypes.c_int64 * max(rank, 1))(*steps)
+    made: Any = _Versioned() if is_versioned else _Managed()
+    code = _BFLOAT if dtype is bfloat16 else _CODES[array.dtype.kind]
+    made.tensor = _Tensor(
+        array.ctypes.data if array.size else None,
+        _Device(DLDeviceType.kDLCPU, 0),
+        rank,
+        _DType(code, 8 * size, 1),
+        ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)),
+        ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64)),
+        0,
+    )
+    made.deleter = ctypes.cast(_delete, ctypes.c_void_p)
+    if is_versioned:
+        made.major, made.minor = _VERSION
+        read_only = 0 if array.flags.writeable else _READ_ONLY
+        made.flags = read_only | (_COPIED if is_copied else 0)
+    address = ctypes.addressof(made)
+    _handed_out[address] = made, array, shape, strides
+    destructor = ctypes.cast(_destroy, ctypes.c_void_p)
+    return _new_capsule(address, _NEW if is_versioned else _OLD, destructor)
+
+
+class _Owner:
+    """Frees what was taken out of a capsule once no array shows it."""
+
+    __slots__ = ("_address", "_deleter", "__weakref__")
+
+    def __init__(self, address: int, deleter: int | None) -> None:
+        self._address, self._deleter = address, deleter
+
+    def __del__(self, call: Any = _Deleter) -> None:
+        if self._deleter:
+            call(self._deleter)(self._address)
+
+
+def is_capsule(value: Any) -> bool:
+    """Whether it is a capsule of DLPack, taken or not."""
+    return type(value).__name__ == "PyCapsule"
+
+
+def array_of(capsule: Any) -> tuple[Array, DType]:
+    """The memory in a capsule as an array, and its dtype; the capsule cannot be taken again.
+
+    Raises:
+        RuntimeError: for what is no capsule, or was taken.
+        BufferError: for memory of another device, or dtypes that tensors do not have.
+    """
+    if not is_capsule(capsule):
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule. Pass an object with __dlpack__, or what it "
+            f"returned, not a value of type {type(capsule).__name__}"
+        )
+    name = next((name for name in (_NEW, _OLD) if _is_valid(capsule, name)), None)
+    if name is None:
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed "
+            "only once, so you might have already constructed a tensor from it once."
+        )
+    address = _pointer(capsule, name)
+    kind = _Versioned if name == _NEW else _Managed
+    managed: Any = kind.from_address(address)
+    if name == _NEW and managed.major != _VERSION[0]:
+        raise BufferError(f"from_dlpack: version {managed.major} of DLPack is not known")
+    dtype = _checked(managed.tensor)
+    # From here on the memory is ours to free, whatever happens.
+    _rename(capsule, _USED[name])
+    owner = _Owner(address, managed.deleter)
+    array = _array(managed.tensor, dtype, owner)
+    if name == _NEW and managed.flags & _READ_ONLY:
+        array.flags.writeable = False
+    return array, dtype
+
+
+def _checked(tensor: _Tensor) -> DType:
+    """The dtype of a structure that this package can read."""
+    if tensor.device.type != DLDeviceType.kDLCPU:
+        raise BufferError(
+            f"from_dlpack: memory of the device type {tensor.device.type} of DLPack is not read; "
+            "move the array to the CPU first"
+        )
+    found = tensor.dtype
+    for dtype in DTYPES:
+        code = _BFLOAT if dtype is bfloat16 else _CODES[dtype.numpy.kind]
+        if (found.code, found.bits, found.lanes) == (code, 8 * dtype.itemsize, 1):
+            return dtype
+    raise BufferError(
+        f"from_dlpack: tensors have no dtype with the code {found.code} of {found.bits} bits and "
+        f"{found.lanes} lanes"
+    )
+
+
+def _array(tensor: _Tensor, dtype: DType, owner: _Owner) -> Array:
+    rank, size = tensor.ndim, dtype.itemsize
+    shape = tuple(tensor.shape[:rank]) if rank else ()
+    if 0 in shape:
+        return np.empty(shape, dtype.numpy)
+    steps = [0] * rank
+    step = 1
+    for k in range(rank - 1, -1, -1):  # without strides, it is contiguous
+        steps[k] = tensor.strides[k] if tensor.strides else step
+        step *= shape[k]
+    if min(steps, default=0) < 0:
+        raise ValueError(
+            "from_dlpack: a stride is negative, and tensors with negative strides are not "
+            "supported; make a copy of the array first"
+        )
+    span = size * (1 + sum((n - 1) * each for n, each in zip(shape, steps, strict=True)))
+    memory: Any = (ctypes.c_char * span).from_address(tensor.data + tensor.byte_offset)
+    memory.owner = owner  # which lives as long as an array on the memory
+    strides = tuple([size * each for each in steps])
+    held = np.frombuffer(memory, np.uint8)
+    if dtype is bool_ and held.size and int(held.max()) > 1:
+        raise BufferError("from_dlpack: an element of a bool array is neither 0 nor 1")
+    return np.ndarray(shape, dtype.numpy, memory, 0, strides)
+
+
+__all__ = ["DLDeviceType", "array_of", "capsule_of", "is_capsule"]
