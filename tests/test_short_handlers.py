@@ -41,6 +41,7 @@ LATE = {
         executor/cache.py:ObjectCache._replace executor/cache.py:ObjectCache.read
         serialization/replacement.py:_open_temporary serialization/replacement.py:write_file
         serialization/unpickler.py:ClosedUnpickler.load serialization/locations.py:restore
+        serialization/__init__.py:load
         serialization/reading.py:_named untyped_storage.py:UntypedStorage.from_file
     """,
     "computes a series with NumPy, for an operator that few programs call": """

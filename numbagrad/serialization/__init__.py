@@ -134,6 +134,11 @@ def load(
         raise ValueError("f must be a string filename in order to use mmap argument")
     name = getattr(f, "name", f) if is_file else f
     start = file.tell() if is_file and _seeks(file) else None
+    if not is_file and not mmap:
+        with open(file, "rb") as opened:
+            if opened.read(4) == reading.ZIP:
+                found = reading.FileContent(opened)
+                return reading.load_archive(found, name, map_location, module, pickle_load_args)
     content = file.read() if is_file else _content(f, bool(mmap))
     if not content:
         raise EOFError("Ran out of input")

@@ -88,24 +88,49 @@ class ArchiveWriter:
         self._place += len(content) if size is None else size
 
 
+class FileContent:
+    """The bytes of an open file, of which parts are read as they are asked for."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._size = file.seek(0, io.SEEK_END)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> bytes:
+        start, stop, _ = part.indices(self._size)
+        self._file.seek(start)
+        found: bytes = self._file.read(max(stop - start, 0))
+        return found
+
+    def into(self, target: Array, start: int) -> int:
+        """Read the bytes from ``start`` on into an array; returns how many there were."""
+        self._file.seek(start)
+        count: int = self._file.readinto(target)
+        return count
+
+
+Content = bytes | mmap.mmap | FileContent
+
+
 class Archive:
     """Entries of an archive by name, without the folder that they lie in.
 
     Args:
-        content: the bytes of the file; an ``mmap`` is not copied, and not read before it is used.
+        content: the bytes of the file; a ``FileContent`` or an ``mmap`` is read as it is used.
         name: what errors call the file.
 
     Raises:
         RuntimeError: for what is no archive, or was cut off or altered.
     """
 
-    def __init__(self, content: bytes | mmap.mmap, name: Any) -> None:
+    def __init__(self, content: Content, name: Any) -> None:
         self._content = content
         self._name = name
-        self._mapped = isinstance(content, mmap.mmap)
-        file: Any = content if isinstance(content, mmap.mmap) else io.BytesIO(content)
+        reader: Any = _Reader(content)
         try:
-            with zipfile.ZipFile(_Reader(content) if self._mapped else file) as opened:
+            with zipfile.ZipFile(reader) as opened:
                 entries = opened.infolist()
         except Exception as error:  # zipfile raises what its fields make it raise
             raise self._damaged(f"its directory cannot be read ({error})") from error
@@ -138,13 +163,17 @@ class Archive:
         The checksum of what is mapped is not computed, which would read all of it.
         """
         start, size = self._range(name)
-        if self._mapped and start % 16 == 0:
-            return np.frombuffer(self._content, np.uint8, size, start)
+        content = self._content
+        if isinstance(content, mmap.mmap) and start % 16 == 0:
+            return np.frombuffer(content, np.uint8, size, start)
         self._left -= size
         if self._left < 0:
             raise self._damaged("its entries overlap")
         made = np.empty(size, np.uint8)
-        made[:] = np.frombuffer(self._content, np.uint8, size, start)
+        if not isinstance(content, FileContent):
+            made[:] = np.frombuffer(content, np.uint8, size, start)
+        elif content.into(made, start) != size:
+            raise self._damaged("it was cut off while it was read")
         self._check(name, made)
         return made
 
@@ -178,7 +207,7 @@ class Archive:
 
 
 class _Reader(io.RawIOBase):
-    """A mapped file as a file object that does not close the map."""
+    """The bytes of a file as a file object, which closes nothing."""
 
     def __init__(self, content: Any) -> None:
         self._content, self._place = content, 0
@@ -206,4 +235,4 @@ class _Reader(io.RawIOBase):
         return found
 
 
-__all__ = ["ALIGNMENT", "Archive", "ArchiveWriter"]
+__all__ = ["ALIGNMENT", "Archive", "ArchiveWriter", "Content", "FileContent"]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import legacy, locations, safe, torch_names
-from .archive import Archive
+from .archive import Archive, Content, FileContent
 from .storages import StoredMemory, elements_of, swapped
 from .unpickler import ClosedUnpickler
 from .values import check
@@ -72,7 +72,7 @@ def _unpickler_of(pickle_module: Any, load: Any) -> type[Any]:
 
 
 def load_archive(
-    content: bytes | mmap.mmap,
+    content: Content,
     name: Any,
     map_location: Any,
     pickle_module: Any,
@@ -167,4 +167,4 @@ def mapped(path: Any) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
 
-__all__ = ["ZIP", "load_archive", "load_legacy", "mapped", "names_in"]
+__all__ = ["ZIP", "FileContent", "load_archive", "load_legacy", "mapped", "names_in"]
