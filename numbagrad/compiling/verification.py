@@ -255,16 +255,17 @@ class Previous:
         self._numbers.give(present)
         try:
             inputs.values.update(self._numbers.expected(present))
-            expected, found = [
-                _outcome(each, _copies(memory, copies), given.merged(others), random)
-                for each, memory, given in (
-                    (old, self._roots, self._numbers.inputs),
-                    (program, roots, inputs),
-                )
-            ]
-            before = [copies.get(id(root), root) for root in roots]
-            rounding = Rounding(program, before, inputs.merged(others), random)
-            return rounding.first_beyond(expected, found) is None
+            with capture.without_recall():
+                expected, found = [
+                    _outcome(each, _copies(memory, copies), given.merged(others), random)
+                    for each, memory, given in (
+                        (old, self._roots, self._numbers.inputs),
+                        (program, roots, inputs),
+                    )
+                ]
+                before = [copies.get(id(root), root) for root in roots]
+                rounding = Rounding(program, before, inputs.merged(others), random)
+                return rounding.first_beyond(expected, found) is None
         finally:
             inputs.values.update(present)
 

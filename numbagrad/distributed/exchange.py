@@ -119,6 +119,10 @@ class Exchange:
 
     def _repeat(self, array: Array, inputs: tuple[Array, ...]) -> None:
         """Write what came of the recorded call, changed as the other input would change it."""
+        if not capture.rehearsal.recalls:
+            if inputs:
+                array[...] = np.resize(inputs[0], array.shape)
+            return
         if self._kept is None:
             raise RuntimeError(f"{self.__name__}() cannot be repeated: nothing of it was kept")
         source, outcome = self._kept

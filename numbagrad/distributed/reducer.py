@@ -130,6 +130,8 @@ class _Sum:
 
     def wait_all_reduce(self, array: Array) -> None:
         if capture.rehearsal.active:
+            if not capture.rehearsal.recalls:
+                return
             assert self._given is not None and self._given_now is not None
             assert self._outcome is not None
             array[...] = changed_outcome(self._given, self._given_now, self._outcome, 1.0)

@@ -46,6 +46,8 @@ class _Rehearsal(threading.local):
     """Whether this thread runs a new program to compare it with the call it was recorded from."""
 
     active = False
+    #: Whether outcomes of the recorded call are known; an older program has forgotten its own.
+    recalls = True
 
 
 #: What acts on other processes repeats then what came of it in the recorded call.
@@ -60,6 +62,19 @@ def rehearsed() -> Iterator[None]:
         yield
     finally:
         rehearsal.active = False
+
+
+@contextlib.contextmanager
+def without_recall() -> Iterator[None]:
+    """Have rehearsals inside the ``with`` block take a tensor itself for what comes of it.
+
+    So two programs can be compared that were recorded at different times.
+    """
+    rehearsal.recalls = False
+    try:
+        yield
+    finally:
+        rehearsal.recalls = True
 
 
 def recorder() -> Any:

@@ -254,6 +254,32 @@ def test_a_step_survives_an_error_in_a_backward(world):
     assert torch.allclose(model.weight.grad, torch.full((2, 2), (size - 1) / 2))
 
 
+def test_numbers_that_change_between_compiled_steps(world, recwarn):
+    rank, size = world
+    whole, model = network(), network()
+    parallel = DistributedDataParallel(model, bucket_cap_mb=0.005)
+
+    def step(module, images, labels, rate):
+        module.zero_grad()
+        loss = nn.functional.cross_entropy(module(images), labels)
+        loss.backward()
+        own = loss.detach().clone()
+        dist.all_reduce(own)
+        with torch.no_grad():
+            for each in module.parameters():
+                each -= rate * each.grad
+        return own
+
+    compiled = torch.compile(step)
+    for k in range(8):
+        images, labels = batch(k)
+        rate = 0.1 / (k // 2 + 1)
+        step(whole, images, labels, rate)
+        compiled(parallel, images[rank::size], labels[rank::size], rate)
+    assert close(model, whole)
+    assert not [each for each in recwarn if "compile" in str(each.message)]
+
+
 @pytest.mark.parametrize("name", ["all_reduce", "broadcast", "all_gather", "all_to_all", "async"])
 def test_collectives_in_compiled_functions(world, name, recwarn):
     rank, size = world
