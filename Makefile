@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: train digits soft-dtw example test parity operators cuda libraries package types mpi fuzz bench docs site lint clean
+.PHONY: train digits soft-dtw example test parity operators cuda gpu libraries package types mpi fuzz bench docs site lint clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -41,6 +41,10 @@ operators: $(VENV)/installed-operators
 cuda: $(VENV)/installed-cuda-test
 	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest tests/cuda/simulated
 	$(RUN) -m pytest tests/cuda/ptx
+
+# For a machine with a GPU: the tests of the simulator on it, and what was seen in bench/RESULTS-cuda.md.
+gpu: $(VENV)/installed-cuda $(VENV)/installed-cuda-test
+	$(RUN) tools/cuda_parity.py
 
 # Libraries of torch on this package: without their dependencies, as each asks for torch itself.
 libraries: $(VENV)/installed-libraries

@@ -22,10 +22,9 @@ class Settings(NamedTuple):
     dtypes: tuple[tuple[str, dtype], ...] = (("cpu", bfloat16), ("cuda", float16))
     caches: bool = True
 
-    @property
-    def lower(self) -> dtype | None:
-        """The dtype that operators are cast to; None where they are not."""
-        return dict(self.dtypes)["cpu"] if "cpu" in self.enabled else None
+    def lower_on(self, device_type: str) -> dtype | None:
+        """The dtype that operators on a type of device are cast to; None where they are not."""
+        return dict(self.dtypes)[device_type] if device_type in self.enabled else None
 
 
 class _State(threading.local):

@@ -57,7 +57,7 @@ def test_layers_at_torchs_paths_are_those_of_nn():
         lambda: torch.distributed.fsdp.fully_shard(torch.nn.Linear(1, 1)),
         lambda: torch.library.custom_op("a::b", mutates_args=()),
         lambda: torch.sparse.mm(torch.ones(1, 1), torch.ones(1, 1)),
-        lambda: torch.cuda.Stream(),
+        lambda: torch.cuda.CUDAGraph(),
         lambda: torch.hub.load("owner/repository", "model"),
         lambda: torch.hub.load_state_dict_from_url("http://127.0.0.1/x"),
         lambda: torch.optim.SparseAdam([]),
@@ -95,6 +95,8 @@ def test_questions_that_programs_ask_before_they_use_a_device():
     assert not torch.backends.mps.is_available() and not torch.backends.cudnn.is_available()
     assert torch.cuda.memory_allocated() == 0 and torch.cuda.get_rng_state_all() == []
     torch.cuda.empty_cache()
+    with pytest.raises(AssertionError, match="ask torch.cuda.is_available"):
+        torch.cuda.Stream()
     with pytest.raises(AssertionError, match="not compiled with CUDA"):
         torch.cuda.set_device(0)
     with pytest.raises(RuntimeError, match="Cannot access accelerator device"):

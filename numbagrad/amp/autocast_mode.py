@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..autocast_state import leave, state
+from ..cuda.devices import is_available
 from ..dispatch import layers
 from ..dtype import bfloat16, float16
 from ..dtype import dtype as DType
@@ -152,7 +153,7 @@ class autocast:  # noqa: N801 - torch's name
     the dtype of what was cast.
 
     Args:
-        device_type: "cpu"; with "cuda" it warns, and nothing is cast: there is no GPU.
+        device_type: "cpu" or "cuda": where tensors are that are cast. Without a GPU "cuda" warns.
         dtype: bfloat16 or float16; by default what ``set_autocast_dtype`` chose.
         enabled: False switches casting off inside.
         cache_enabled: whether a leaf that requires grad is cast once in the outermost context.
@@ -178,7 +179,7 @@ class autocast:  # noqa: N801 - torch's name
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         caches = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         self._cache_enabled = caches
-        if enabled and device_type == "cuda":
+        if enabled and device_type == "cuda" and not is_available():
             warnings.warn(
                 "User provided device_type of 'cuda', but CUDA is not available. Disabling",
                 stacklevel=2,

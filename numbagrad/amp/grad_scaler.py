@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
+from ..cuda.devices import is_available
 from ..dtype import float16, float32
 from ..ops.creation.filled import full
 from ..tensor import Tensor
@@ -32,7 +33,7 @@ class GradScaler:
     """Scales losses, and steps optimizers whose gradients are finite.
 
     Args:
-        device: "cpu"; with "cuda" it warns, and nothing is scaled: there is no GPU.
+        device: "cpu" or "cuda". Without a GPU "cuda" warns, and nothing is scaled.
         init_scale: the number at first.
         growth_factor: what it is multiplied by after ``growth_interval`` steps in a row.
         backoff_factor: what it is multiplied by after a step that was left out.
@@ -51,7 +52,7 @@ class GradScaler:
     ) -> None:
         self._device = device
         self._enabled = enabled
-        if enabled and device == "cuda":
+        if enabled and device == "cuda" and not is_available():
             warnings.warn(
                 "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
                 stacklevel=2,

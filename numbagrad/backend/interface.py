@@ -45,6 +45,10 @@ class Backend:
             "implement it; move the tensors with .cpu() first"
         )
 
+    def forward_of(self, operator: Any) -> Callable[..., Any] | None:
+        """What runs here in the place of the forward of a ``TensorOperator``; None for its own."""
+        return self.forwards.get(operator.name)
+
     # --- memory ---
 
     def index_of(self, array: Array) -> int | None:

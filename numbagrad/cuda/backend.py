@@ -24,7 +24,7 @@ from ..executor.plan.forms import Form, broadcast, contiguous, dense
 from ..executor.plan.operations import Operation, Pointwise, Product, Reduce, Rowwise, View
 from ..executor.plan.sharing import bounds
 from ..formula import Formula, constant, symbol
-from . import indexing, launches
+from . import indexing, launches, library
 from .array import CudaArray
 from .driver import driver
 from .lowering import lower
@@ -51,6 +51,15 @@ class CudaBackend(backend.Backend):
 
     def __init__(self, device_index: int | None = None):
         self.device_index = device_index
+
+    @property
+    def namespace(self) -> Any:
+        """See :class:`Backend`."""
+        return library.Namespace(self)
+
+    def forward_of(self, operator: Any) -> Callable[..., Any] | None:
+        """See :class:`Backend`."""
+        return library.forward_of(self, operator)
 
     # --- devices ---
 

@@ -41,10 +41,14 @@ class Autocast:
         policy = POLICY.get(function)
         if policy is None or keywords.get("out") is not None:
             return below(arguments, keywords)
-        lower = state.settings.lower
+        settings = state.settings
+        if not settings.enabled:
+            return below(arguments, keywords)
+        tensors = _tensors((*arguments, *keywords.values()))
+        lower = settings.lower_on("cuda" if any([x.is_cuda for x in tensors]) else "cpu")
         if lower is None:
             return below(arguments, keywords)
-        cast = _POLICIES[policy](lower, _tensors((*arguments, *keywords.values())))
+        cast = _POLICIES[policy](lower, tensors)
         return _below(below, arguments, keywords, cast)
 
 

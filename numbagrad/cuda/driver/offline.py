@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ...executor.plan.sharing import bounds
 from ..kernels.matmul import Shape
 from .source import Source
 
@@ -49,6 +51,12 @@ class Offline:
         ctypes.memmove(address, source, nbytes)
 
     download = move = upload
+
+    def as_cupy(self, array: Any) -> Any:
+        """The same memory as an array of NumPy."""
+        low, high = bounds(array)
+        memory: Any = (ctypes.c_char * max(high - low, 1)).from_address(array.address + low)
+        return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
 
     def synchronise(self, index: int | None = None) -> None:
         """Nothing is under way."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import linecache
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,6 +24,7 @@ from ...codegen import addresses, intrinsics
 from ...executor import capture
 from ...executor.plan.sharing import bounds
 from ...kernels import combine
+from ..devices import SimulatedProperties
 from ..kernels.matmul import Shape
 from .source import Source
 
@@ -82,18 +85,84 @@ class Simulated:
     threads, blocks, segment = 4, 3, 8
 
     def __init__(self) -> None:
-        self.allocated = self.peak = 0
+        self._allocated = self._peak = 0
         self.limit = 1 << 32
         self.launches = 0
         self._lock = threading.Lock()
         self._compiled: dict[Source, Any] = {}
+        self._streams: dict[int, int] = {}
+        self._handles = itertools.count(1)
+        self._events: dict[int, float] = {}
+
+    # --- devices and streams: everything is done when it is asked for ---
+
+    def properties(self, index: int) -> Any:
+        """What the device is."""
+        return SimulatedProperties(total_memory=self.limit)
+
+    def stream(self, index: int | None = None) -> int:
+        """The handle of the current stream; 0 is the default one."""
+        return self._streams.get(threading.get_ident(), 0)
+
+    def set_stream(self, index: int, handle: int) -> None:
+        """Choose the stream of this thread."""
+        self._streams[threading.get_ident()] = handle
+
+    def new_stream(self, index: int, priority: int = 0) -> int:
+        """The handle of a new stream."""
+        return next(self._handles)
+
+    def new_event(self, timing: bool) -> int:
+        """The handle of a new event."""
+        return next(self._handles)
+
+    def record_event(self, event: int, stream: int) -> None:
+        """Note the time."""
+        self._events[event] = time.perf_counter()
+
+    def milliseconds_between(self, first: int, second: int) -> float:
+        """The time between two events."""
+        return (self._events[second] - self._events[first]) * 1000
+
+    def destroy_event(self, handle: int) -> None:
+        """Forget an event."""
+        self._events.pop(handle, None)
+
+    def _nothing(self, *arguments: Any) -> None:
+        """Nothing is under way."""
+
+    destroy_stream = wait_for_stream = wait_for_event = empty_cache = _nothing
+
+    def is_stream_done(self, handle: int) -> bool:
+        """Whether all that was queued is done: always."""
+        return True
+
+    is_event_done = is_stream_done
 
     # --- memory ---
 
     def note(self, nbytes: int) -> None:
         """Count memory that was taken or given back."""
-        self.allocated += nbytes
-        self.peak = max(self.peak, self.allocated)
+        self._allocated += nbytes
+        self._peak = max(self._peak, self._allocated)
+
+    def allocated(self, index: int) -> int:
+        """Bytes in use."""
+        return self._allocated
+
+    reserved = allocated
+
+    def peak(self, index: int) -> int:
+        """The most bytes in use since ``reset_peak``."""
+        return self._peak
+
+    def reset_peak(self, index: int) -> None:
+        """Count the most bytes from here."""
+        self._peak = self._allocated
+
+    def free_and_total(self, index: int) -> tuple[int, int]:
+        """Bytes that are left, and all of them."""
+        return self.limit - self._allocated, self.limit
 
     def allocate(self, nbytes: int, device: int = 0) -> Block:
         """A new block of memory.
@@ -103,8 +172,8 @@ class Simulated:
         """
         from . import memory
 
-        if self.allocated + nbytes > self.limit:
-            raise memory.exhausted(nbytes, device, self.limit, self.allocated, self.allocated)
+        if self._allocated + nbytes > self.limit:
+            raise memory.exhausted(nbytes, device, self.limit, self._allocated, self._allocated)
         return Block(self, nbytes)
 
     def upload(self, address: int, source: int, nbytes: int, index: int = 0) -> None:

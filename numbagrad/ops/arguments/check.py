@@ -118,7 +118,7 @@ def checked(
             types = (*map(type, arguments),)
             if types not in known:
                 look(arguments, keywords, types)
-        if rule is not None and autocast.settings.lower is None:  # which makes dtypes agree
+        if rule is not None and not autocast.settings.enabled:  # which makes dtypes agree
             rule(kinds.name, arguments)
         try:
             return compute(*arguments, **keywords)

@@ -310,6 +310,7 @@ def _compact(A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     The reflection vectors are the columns of A below the diagonal, on which ones stand
     (Schreiber, Van Loan, 1989).
     """
+    refuse_foreign("householder_product", A._array)
     count = tau._array.shape[-1]
     rows = A._array.shape[-2]
     eye = new_tensor(capture.constant(np.eye(rows, count, dtype=A._array.dtype)))

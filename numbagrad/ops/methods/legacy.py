@@ -156,11 +156,13 @@ class _TensorType(type):
         )
 
     def __call__(cls, *arguments: Any, device: Any = None) -> Any:
-        if cls.is_cuda:
+        if cls.is_cuda and not cuda.is_available():
             raise TypeError(
                 f"type {type_string(cls.dtype, 'cuda')} not available. Torch not compiled with "
                 "CUDA enabled."
             )
+        if cls.is_cuda and device is None:
+            device = "cuda"
         return _make(cls.__name__, cls.dtype, arguments, device)
 
     def __repr__(cls) -> str:

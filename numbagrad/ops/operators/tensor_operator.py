@@ -316,7 +316,7 @@ class TensorOperator(Operator):
             NotImplementedError: for an operator whose forward knows the arrays of the CPU alone.
             RuntimeError: if there are arrays of several devices.
         """
-        own = where.forwards.get(self.name)
+        own = where.forward_of(self)
         if own is None and not self.portable:
             where.refuse(self.name)
         shared_by(self.name, arrays)

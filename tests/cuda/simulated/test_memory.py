@@ -168,29 +168,33 @@ def test_devices_that_are_not_there():
 
 def test_memory_is_given_back():
     gc.collect()
-    before = driver().allocated
+    before = torch.cuda.memory_allocated()
     x = torch.zeros(1000, device="cuda")
-    assert driver().allocated - before >= 4000
+    assert torch.cuda.memory_allocated() - before >= 4000
     view = x[10:]
     del x
-    assert driver().allocated - before >= 4000
+    assert torch.cuda.memory_allocated() - before >= 4000
     del view
     gc.collect()
-    assert driver().allocated == before
+    assert torch.cuda.memory_allocated() == before
 
 
 def test_out_of_memory_leaves_nothing(monkeypatch):
     gc.collect()
-    before = driver().allocated
-    monkeypatch.setattr(driver(), "limit", before + 10_000)
-    with pytest.raises(torch.cuda.OutOfMemoryError, match="CUDA out of memory"):
-        torch.zeros(1 << 20, device="cuda")
+    before = torch.cuda.memory_allocated()
+    if driver().is_simulated:
+        monkeypatch.setattr(driver(), "limit", before + 10_000)
+    _, total = torch.cuda.mem_get_info()
+    for _ in range(2):
+        with pytest.raises(torch.cuda.OutOfMemoryError, match="CUDA out of memory"):
+            torch.empty(total + 1, dtype=torch.uint8, device="cuda")
     x = torch.ones(1000, device="cuda")
-    with pytest.raises(torch.cuda.OutOfMemoryError):
-        (x + x) * (x + 1)
+    if driver().is_simulated:
+        with pytest.raises(torch.cuda.OutOfMemoryError):
+            (x + x) * (x + 1)
     del x
     gc.collect()
-    assert driver().allocated == before
+    assert torch.cuda.memory_allocated() == before
 
 
 def test_other_libraries_see_the_memory():
@@ -201,3 +205,83 @@ def test_other_libraries_see_the_memory():
     assert described["data"] == (x.data_ptr(), False)
     assert x.t()._array.__cuda_array_interface__["strides"] == (4, 12)
     assert x._array.__dlpack_device__() == (2, 0)
+
+
+# --- torch.cuda -----------------------------------------------------------------------------------
+
+
+def test_devices():
+    assert torch.cuda.is_available()
+    assert torch.cuda.device_count() == 1
+    assert torch.cuda.current_device() == 0
+    with torch.cuda.device(0), torch.cuda.device_of(torch.ones(1)):
+        torch.cuda.set_device("cuda:0")
+    torch.cuda.synchronize()
+    assert torch.cuda.get_device_name() == torch.cuda.get_device_properties(0).name
+    assert len(torch.cuda.get_device_capability()) == 2
+    with pytest.raises(RuntimeError, match="invalid device ordinal"):
+        torch.cuda.set_device(3)
+    with pytest.raises(ValueError, match="Expected a cuda device"):
+        torch.cuda.synchronize("cpu")
+
+
+def test_streams_and_events():
+    stream = torch.cuda.Stream()
+    start, end = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_stream() == stream
+        start.record()
+        made = torch.ones(3, device="cuda") * 2
+        end.record()
+    assert torch.cuda.current_stream() == torch.cuda.default_stream() != stream
+    torch.cuda.current_stream().wait_stream(stream)
+    end.synchronize()
+    assert end.query() and stream.query()
+    assert start.elapsed_time(end) >= 0
+    assert made.tolist() == [2.0] * 3
+    with pytest.raises(ValueError, match="enable_timing"):
+        torch.cuda.Event().elapsed_time(end)
+
+
+def test_counts_of_memory():
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    x = torch.zeros(1 << 16, device="cuda")
+    del x
+    gc.collect()
+    assert torch.cuda.memory_allocated() == before
+    assert torch.cuda.max_memory_allocated() >= before + (4 << 16)
+    assert torch.cuda.memory_stats()["allocated_bytes.all.current"] == before
+    torch.cuda.empty_cache()
+    free, total = torch.cuda.mem_get_info()
+    assert free <= total
+
+
+def test_types():
+    x = torch.cuda.FloatTensor([1.0, 2.0])
+    assert x.is_cuda and x.dtype is torch.float32
+    assert isinstance(x, torch.cuda.FloatTensor)
+    assert not isinstance(x.cpu(), torch.cuda.FloatTensor)
+    assert x.type() == "torch.cuda.FloatTensor"
+
+
+def test_autocast_and_the_scaler():
+    net = nn.Linear(3, 2).cuda()
+    steps = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda", init_scale=8.0)
+    before = net.weight.detach().cpu()
+    with torch.autocast("cuda"):
+        made = net(torch.ones(4, 3, device="cuda"))
+        assert made.dtype is torch.float16
+        loss = made.float().square().mean()
+    scaler.scale(loss).backward()
+    scaler.step(steps)
+    scaler.update()
+    assert not torch.equal(before, net.weight.detach().cpu())
+
+
+def test_a_seed_means_the_same_on_both():
+    torch.manual_seed(3)
+    expected = torch.randn(4, 5)
+    torch.cuda.manual_seed_all(3)
+    assert torch.randn(4, 5, device="cuda").cpu().equal(expected)
