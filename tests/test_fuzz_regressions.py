@@ -579,3 +579,9 @@ def test_an_empty_vector_that_is_joined_has_a_gradient(dim):
     assert torch.equal(made, MATRIX)
     assert torch.autograd.grad(made.sum(), empty)[0].shape == (0,)
     assert torch.cat([empty, empty]).shape == (0,)
+
+
+def test_an_infinite_gradient_of_a_trace_stays_on_the_diagonal():
+    x = torch.ones(2, 3, requires_grad=True)
+    gradient = torch.autograd.grad(torch.trace(x), x, torch.tensor(float("inf")))[0]
+    assert gradient.tolist() == [[float("inf"), 0, 0], [0, float("inf"), 0]]

@@ -371,14 +371,15 @@ _trace = TensorOperator(
     lambda input: np.asarray(
         input.trace(dtype=input.dtype if input.dtype.kind in "fcV" else np.int64)
     ),
-    {"input": lambda grad, input_shape: _scaled_identity(grad, input_shape)},
+    {"input": lambda grad, input_shape: _on_diagonal_alone(grad, input_shape)},
     batch=lambda operator, size, arguments, mapped: arguments[0].diagonal(0, 1, 2).sum(1),
 )
 
 
-def _scaled_identity(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
-    identity = half.converted(np.eye(shape[0], shape[1]), grad._array.dtype)
-    return grad * new_tensor(capture.constant(identity))
+def _on_diagonal_alone(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A gradient without dimensions on the diagonal of a matrix of zeros."""
+    diagonal = new_tensor(capture.constant(np.eye(shape[0], shape[1], dtype=bool)))
+    return where(diagonal, grad, 0)  # a product would be NaN where the gradient is infinite
 
 
 @method()
