@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import collections
+import inspect
 import types
 from collections.abc import Callable
 from typing import Any
@@ -30,10 +31,22 @@ def parts_of_function(function: types.FunctionType) -> list[Any]:
     return [*[getattr(function, name) for name in PARTS_OF_FUNCTION], attributes]
 
 
+def without_asking(value: Any, name: str) -> Any:
+    """An attribute that an object has, or None; a ``__getattr__`` of a user's is not called.
+
+    What that returns for a name it does not know, or raises, is none of our business.
+    """
+    if any(["__getattr__" in vars(kind) for kind in type(value).__mro__]):
+        found = inspect.getattr_static(value, name, None)
+        return value.__dict__ if isinstance(found, types.GetSetDescriptorType) else found
+    return getattr(value, name, None)
+
+
 def parts_of_entry(entry: Any) -> list[Any]:
     """A value in a class, or the functions that a descriptor in it calls."""
-    inner = getattr(entry, "__func__", entry)
-    found = [inner, *[getattr(entry, name, None) for name in ("fget", "fset", "fdel")]]
+    inner = without_asking(entry, "__func__")
+    accessors = [without_asking(entry, name) for name in ("fget", "fset", "fdel")]
+    found = [entry if inner is None else inner, *accessors]
     return [each for each in found if not is_plain(each)]
 
 
@@ -52,7 +65,7 @@ def attributes_of_class(kind: type) -> list[Any]:
 
 
 def head_of_object(value: Any) -> list[Any]:
-    return [type(value), getattr(value, "__dict__", None)]
+    return [type(value), without_asking(value, "__dict__")]
 
 
 def methods_of_tensor(names: list[str]) -> list[Any]:

@@ -48,6 +48,7 @@ from .heads import (
     parts_of_entry,
     parts_of_function,
     seen_natively,
+    without_asking,
     words_for,
 )
 from .object_state import (
@@ -468,7 +469,7 @@ class Walk:
 
     def _object(self, path: str, value: Any, name: str) -> None:
         kind = type(value)
-        compiled = getattr(kind, "compiled_function", None)
+        compiled = without_asking(kind, "compiled_function")
         if compiled is not None:  # what it keeps for itself changes, and matters to nobody
             self._follow(path, [compiled.fget(value)], name)
             self.watched.append(Watched(lambda: entries_of(value.attributes), path))
@@ -500,7 +501,7 @@ class Walk:
         """Watch the class, the attributes and the slots of an object."""
         origin = origin_of_class(kind)
         self._follow(kind.__name__, [kind])
-        attributes = getattr(value, "__dict__", None)
+        attributes = without_asking(value, "__dict__")
         read = functools.partial(head_of_object, value)
         self.watched.append(Watched(read, path, words_for(value, words_of_object)))
         if isinstance(attributes, dict):

@@ -9,6 +9,7 @@ looks for; where a probe does not find it, there are no words, and Python compar
 from __future__ import annotations
 
 import collections
+import contextlib
 import ctypes
 import functools
 import types
@@ -190,9 +191,13 @@ def _places_of_names() -> tuple[int, ...] | None:
 
 
 def _look(kind: type) -> None:
-    """Have Python give a class a version, as it does when it looks an attribute up."""
-    getattr(kind, "__doc__", None)
-    getattr(kind, "nothing_has_this_name", None)
+    """Have Python give a class a version, as it does when it looks an attribute up.
+
+    Of ``type`` itself: a metaclass of a user's may answer, or raise what it likes.
+    """
+    for name in ("__doc__", "nothing_has_this_name"):
+        with contextlib.suppress(AttributeError):
+            type.__getattribute__(kind, name)
 
 
 @functools.cache
