@@ -5,6 +5,7 @@ is built; an error in a cell ends the build. Nothing is fetched from a network, 
 nor by a reader's browser.
 """
 
+import builtins
 import os
 import pathlib
 import re
@@ -19,6 +20,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 import plots  # noqa: E402
 import reference  # noqa: E402
+from sphinx import addnodes  # noqa: E402
 
 import numbagrad  # noqa: E402
 
@@ -72,7 +74,15 @@ def prepare(app, docname, source):
     source[0] = re.sub(r"(?<!!)\[([^\]\n]*)\]\((\.\./[^)\s]*)\)", link, text)
 
 
+def unlink_builtins(app, doctree):
+    """Leave ``bool`` in a signature what Python means; the package has dtypes of such names."""
+    for link in list(doctree.findall(addnodes.pending_xref)):
+        if link.get("refdomain") == "py" and link["reftarget"] in vars(builtins):
+            link.replace_self(link.children)
+
+
 def setup(app):
     reference.write(HERE / "reference")
     plots.write(HERE.parent / "bench" / "RESULTS.md", HERE / "plots")
     app.connect("source-read", prepare)
+    app.connect("doctree-read", unlink_builtins)

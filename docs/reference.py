@@ -21,12 +21,12 @@ from numbagrad.ops.methods import on_demand
 
 #: Modules at the top of the package that are rooms of the implementation, not names for users.
 ROOMS = frozenset(
-    """absent absent_names ao autocast_state codegen compiling data device dispatch drawing dtype
-    errors export formula functional fx half_precision interrupts kernels layout lazy library
-    masked monitor mps mtia native native_stack nested number_range numba_extension onnx ops package
-    printing program quantization random_filling running size sobol_numbers sparse storage structure
-    tensor torch_alias torch_function torch_version transforms type_names types
-    untyped_storage version warn_once xpu backends return_types hub""".split()
+    """absent absent_names ao autocast_state backends codegen compiling data device dispatch drawing
+    dtype errors formula functional half_precision interrupts kernels layout lazy mps mtia
+    native native_stack numba_extension number_range ops printing program random_filling
+    running size sobol_numbers storage structure tensor torch_alias torch_function
+    torch_version transforms type_names types untyped_storage version warming warn_once
+    xpu""".split()
 )
 #: Public modules below those at the top.
 BELOW = """autograd.forward_ad autograd.functional autograd.graph nn.attention nn.functional nn.init
@@ -72,7 +72,18 @@ def modules() -> list[str]:
         for module in pkgutil.iter_modules(numbagrad.__path__)
         if not module.name.startswith("_") and module.name not in ROOMS
     ]
-    return sorted([*top, *BELOW])
+    return sorted([*filter(_has_names, top), *BELOW])
+
+
+def _has_names(short: str) -> bool:
+    """Whether a module has names that work; those of the others are on the page ``absent``."""
+    module = importlib.import_module(f"numbagrad.{short}")
+    return any(not is_absent(getattr(module, name)) for name in public_names(module))
+
+
+def is_absent(value: Any) -> bool:
+    """Whether ``value`` stands for a name of torch that this library has not."""
+    return type(value).__name__ == "_Absent"
 
 
 def public_names(module: types.ModuleType) -> list[str]:
@@ -285,7 +296,7 @@ def describe(entry: Entry) -> str:
     """The entry of a name, as Markdown."""
     value = entry.value
     if isinstance(value, type):
-        head = entry.path + (signature(value) if type(value).__name__ != "_Absent" else "")
+        head = entry.path + (signature(value) if not is_absent(value) else "")
         body = _class_body(entry) if _shown_whole(entry) else _alias_body(entry)
         return _directive("class", head, body, 6)
     if callable(value) and not isinstance(value, numbagrad.dtype):
@@ -346,6 +357,84 @@ def _page(title: str, lead: str, page: list[Entry]) -> str:
     return "\n\n".join([f"# {title}", lead, index, *map(describe, page)]) + "\n"
 
 
+#: What the kinds of operators are called on the page that lists them.
+KINDS = {
+    "PointwiseOperator": "formula",
+    "ComplexOperator": "formula",
+    "Composite": "composite",
+    "LinearReduction": "reduction",
+}
+
+
+def _operator(function: type) -> str:
+    """The line of an operator: its function, kind, definition, and where its gradient is from."""
+    operator = function.operators()[0]
+    kind = KINDS.get(type(operator).__name__, "view" if operator.is_view else "forward")
+    gradient = "in one rule"
+    if kind == "formula":
+        definition = operator.definition
+        text = str(operator.formula).removeprefix("Formula(").removesuffix(")")
+        given = ", ".join(f"`{name}`" for name in definition.gradient)
+        gradient = "none"
+        if definition.differentiable:
+            gradient = f"given for {given}" if given else "derived"
+    else:
+        text = f"({', '.join(operator.parameters)})"
+        rules = getattr(operator, "gradient", None)
+        if kind == "composite":
+            gradient = "of its parts"
+        elif isinstance(rules, dict):
+            gradient = ", ".join(f"`{name}`" for name in rules) or "none"
+    module, name = function.place
+    text = text.replace("|", "\\|")
+    return f"| {{py:obj}}`{name} <{module.__name__}.{name}>` | {kind} | `{text}` | {gradient} |"
+
+
+def operators() -> str:
+    """The page of operators: what each is defined by, from the definitions themselves."""
+    functions = [getattr(numbagrad.functions, name) for name in dir(numbagrad.functions)]
+    functions = [
+        value
+        for value in functions
+        if isinstance(value, type)
+        and issubclass(value, numbagrad.functions.OperatorFunction)
+        and value is not numbagrad.functions.OperatorFunction
+        and value.operators()
+    ]
+    lead = (
+        "Functions that stand for one operator, with its definition. A *formula* is the expression "
+        "that its kernel, its gradient and its tests follow from; of a *forward*, a *view* or a "
+        "*reduction* the parameters are given, of a *composite* those of the fused function. "
+        "The last column says which inputs have a gradient rule of their own."
+    )
+    head = "| function | kind | definition | gradient |\n| --- | --- | --- | --- |"
+    rows = "\n".join(map(_operator, sorted(functions, key=lambda value: value.place[1])))
+    return f"# Operators\n\n{lead}\n\n{head}\n{rows}\n"
+
+
+def absent() -> str:
+    """The page of names of torch that can be imported, and raise when they are used."""
+    parts = [
+        "# Names of torch that are not there\n\nPrograms import more than they run. These names can "
+        "be imported, stand in annotations and in `isinstance`; a call raises `NotImplementedError`, "
+        "which says what to do instead."
+    ]
+    for module in sorted(pkgutil.iter_modules(numbagrad.__path__)):
+        if module.name.startswith("_") or module.name == "absent_names":
+            continue
+        found = importlib.import_module(f"numbagrad.{module.name}")
+        missing = [
+            getattr(found, name)
+            for name in sorted({*getattr(found, "__all__", ()), *dir(found)})
+            if not name.startswith("_") and is_absent(getattr(found, name, None))
+        ]
+        if missing:
+            reason = _plain((missing[0].__doc__ or "").partition(": ")[2])
+            names = ", ".join(f"`{value.__name__}`" for value in missing)
+            parts.append(f"## torch.{module.name}\n\n{reason}\n\n{names}")
+    return "\n\n".join(parts) + "\n"
+
+
 def write(folder: pathlib.Path) -> None:
     """Write the pages into ``folder``; files that are as they should be are left alone."""
     on_demand.load_all()
@@ -372,7 +461,9 @@ def write(folder: pathlib.Path) -> None:
         lead = markdown(_text(importlib.import_module(path)))
         pages[path.removeprefix("numbagrad.")] = _page(path.removeprefix("numbagrad."), lead, page)
 
-    listed = ["tensor", *(f"numbagrad-{name}" for name, _ in order), *sorted(
+    pages["operators"] = operators()
+    pages["absent"] = absent()
+    listed = ["tensor", "operators", "absent", *(f"numbagrad-{name}" for name, _ in order), *sorted(
         path.removeprefix("numbagrad.") for path in by_module)]  # fmt: skip
     toctree = "\n".join(["```{toctree}", ":maxdepth: 1", "", *listed, "```"])
     pages["index"] = (
