@@ -415,9 +415,9 @@ def operators() -> str:
 def absent() -> str:
     """The page of names of torch that can be imported, and raise when they are used."""
     parts = [
-        "# Names of torch that are not there\n\nPrograms import more than they run. These names can "
-        "be imported, stand in annotations and in `isinstance`; a call raises `NotImplementedError`, "
-        "which says what to do instead."
+        "# Names of torch that are not there\n\nPrograms import more than they run. These names "
+        "can be imported, stand in annotations and in `isinstance`; a call raises "
+        "`NotImplementedError`, which says what to do instead."
     ]
     for module in sorted(pkgutil.iter_modules(numbagrad.__path__)):
         if module.name.startswith("_") or module.name == "absent_names":

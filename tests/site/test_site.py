@@ -37,10 +37,11 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LOOKED_AT = (
     "index", "tutorials/first-steps", "tutorials/loops", "tutorials/compile",
     "tutorials/derivatives", "tutorials/from-torch", "tutorials/from-numba", "tutorials/from-jax",
-    "howto/save-and-load",
-    "howto/debugging", "howto/caches", "howto/reproducibility", "benchmarks", "reference/index",
-    "reference/tensor", "reference/operators", "reference/absent", "reference/numbagrad-pointwise", "reference/nn", "design", "contributing",
-    "drop-in", "torch-compatibility", "examples/char_gpt", "examples/pinn",
+    "howto/save-and-load", "howto/debugging", "howto/caches", "howto/reproducibility",
+    "benchmarks", "reference/index",
+    "reference/tensor", "reference/operators", "reference/absent", "reference/nn",
+    "reference/numbagrad-pointwise", "design", "contributing", "drop-in", "torch-compatibility",
+    "examples/char_gpt", "examples/pinn",
 )  # fmt: skip
 WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
 
