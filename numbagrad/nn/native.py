@@ -25,6 +25,7 @@ __all__ = [
     "batch_norm", "binary_cross_entropy_with_logits", "constant_pad_nd", "convolution",
     "cosine_embedding_loss", "ctc_loss", "dropout", "dropout_", "embedding_bag",
     "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_",
+    "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
     "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
     "lstm_cell", "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
     "max_pool3d", "native_channel_shuffle", "native_dropout", "native_layer_norm",
@@ -35,6 +36,70 @@ __all__ = [
 def _reduction(number: int) -> str:
     """The name of a reduction; what is neither mean nor sum is none."""
     return {1: "mean", 2: "sum"}.get(number, "none")
+
+
+# --- samples of images ---
+
+
+_GRID_MODES = ("bilinear", "nearest", "bicubic")
+_GRID_PADDINGS = ("zeros", "border", "reflection")
+
+
+def _sampled(
+    name: str, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool
+) -> Tensor:
+    if mode not in range(3) or padding not in range(3):
+        raise RuntimeError(
+            f"{name}(): interpolation_mode and padding_mode are 0, 1 or 2, but got {mode} and "
+            f"{padding}"
+        )
+    return layers.grid_sample(
+        input, grid, _GRID_MODES[mode], _GRID_PADDINGS[padding], bool(align_corners)
+    )
+
+
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """``nn.functional.grid_sample`` with numbers for its modes.
+
+    Args:
+        input: images (N, C, H, W) or volumes (N, C, D, H, W).
+        grid: places (..., 2) or (..., 3) from -1 to 1.
+        interpolation_mode: 0 bilinear, 1 nearest, 2 bicubic.
+        padding_mode: 0 zeros, 1 border, 2 reflection.
+        align_corners: whether -1 and 1 are the centres of the outermost elements.
+
+    Raises:
+        RuntimeError: for other modes.
+    """
+    return _sampled("grid_sampler", input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_2d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """``grid_sampler`` of images (N, C, H, W).
+
+    Raises:
+        RuntimeError: for an input of other dimensions.
+    """
+    if input.ndim != 4:
+        raise RuntimeError(f"grid_sampler_2d(): expected 4 dimensions, but got {input.ndim}")
+    return _sampled("grid_sampler_2d", input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_3d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """``grid_sampler`` of volumes (N, C, D, H, W).
+
+    Raises:
+        RuntimeError: for an input of other dimensions.
+    """
+    if input.ndim != 5:
+        raise RuntimeError(f"grid_sampler_3d(): expected 5 dimensions, but got {input.ndim}")
+    return _sampled("grid_sampler_3d", input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 # --- dropout --------------------------------------------------------------------------------------

@@ -452,10 +452,14 @@ class Case:
                 continue
             in_place = detached(sample)
             mine = method_of(theirs) if theirs is op.inplace_variant else theirs
-            if sample.broadcasts_input:
-                self._raises(RuntimeError, functools.partial(self._call, in_place, mine))
-            else:
+            try:
                 self._same_outcome(in_place, mine, theirs)
+            except Unequal:
+                raise
+            except RuntimeError:
+                # torch writes some results that are larger than what they are written to.
+                if not sample.broadcasts_input:
+                    raise
 
     def _same_outcome(self, sample, mine, theirs):
         """Both give the same, or both raise an exception of one class."""

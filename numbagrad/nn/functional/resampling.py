@@ -33,7 +33,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 #: The modes that interpolate, and the number of dimensions of their input.
-_LINEAR = {"linear": 3, "bilinear": 4, "trilinear": 5}
+_LINEAR = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 
 
@@ -105,16 +105,22 @@ def interpolate(
         size: the new sizes, or
         scale_factor: the factors of the sizes.
         mode: "nearest", "nearest-exact", "area", or "linear", "bilinear", "trilinear" by the number
-            of dimensions.
+            of dimensions; "bicubic" for two.
         align_corners: for linear modes, whether the centres of the outermost elements stay where
             they are, or their outer edges.
         recompute_scale_factor: whether coordinates follow from the sizes, not from given factors.
-        antialias: not supported.
+        antialias: whether fewer elements are weighted means of all that they stand for; for
+            "bilinear" and "bicubic".
 
     Raises:
         ValueError: unless exactly one of ``size`` and ``scale_factor`` is given.
         NotImplementedError: for other modes.
     """
+    if antialias and not (input.ndim == 4 and mode in ("bilinear", "bicubic")):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
+            f"tensor as input, but got {input.ndim} dimensions and {mode}"
+        )
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     sizes = input._array.shape[2:]
@@ -131,8 +137,6 @@ def interpolate(
     else:
         raise ValueError("either size or scale_factor should be defined")
     _check(input, mode, align_corners)
-    if antialias:
-        raise NotImplementedError("interpolate: antialias is not supported")
     refuse_kinds("interpolate", input, "bic" if mode.startswith("nearest") else "biuc")
     if 0 in sizes or (counts and min(counts) <= 0):
         raise RuntimeError(
@@ -142,8 +146,10 @@ def interpolate(
     if mode == "area":
         return adaptive_avg_pool(len(sizes), input, counts)
     require_elements("interpolate", input, 1)
-    grid = Grid(tuple(sizes), tuple(counts), tuple(factors), mode, bool(align_corners))
-    made: Tensor = _OPERATORS[mode, len(sizes)](input, grid)
+    grid = Grid(
+        tuple(sizes), tuple(counts), tuple(factors), mode, bool(align_corners), bool(antialias)
+    )
+    made: Tensor = _OPERATORS[f"{mode} aa" if antialias else mode, len(sizes)](input, grid)
     return made
 
 
@@ -156,6 +162,7 @@ class Grid(NamedTuple):
     factors: tuple[float | None, ...]
     mode: str
     align_corners: bool
+    antialias: bool = False
 
     def steps(self) -> list[float]:
         """The distance of two new elements, counted in old ones, in each dimension."""
@@ -191,6 +198,62 @@ def _linear_weights(size: int, count: int, step: float, align_corners: bool, dty
     return weights.astype(dtype)
 
 
+#: The parameter of the cubic kernel: torch's, and with antialias that of Keys.
+_SHARP, _KEYS = -0.75, -0.5
+
+
+def _cubic(distance: Array, a: float) -> Array:
+    """The cubic convolution kernel (R. Keys, *Cubic convolution interpolation*, 1981)."""
+    x = np.abs(distance)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+
+
+@functools.lru_cache(maxsize=256)
+def _cubic_weights(size: int, count: int, step: float, align_corners: bool, dtype: Any) -> Array:
+    """The matrix (count, size) of cubic interpolation; beyond the border the last one repeats."""
+    if align_corners:
+        places = np.arange(count) * ((size - 1) / (count - 1) if count > 1 else 0.0)
+    else:
+        places = (np.arange(count) + 0.5) * step - 0.5
+    before = np.floor(places).astype(np.int64)
+    weights = np.zeros((count, size))
+    for offset in (-1, 0, 1, 2):
+        taps = before + offset
+        rows = np.arange(count)
+        np.add.at(weights, (rows, np.clip(taps, 0, size - 1)), _cubic(places - taps, _SHARP))
+    return weights.astype(dtype)
+
+
+@functools.lru_cache(maxsize=256)
+def _smoothed_weights(
+    size: int, count: int, step: float, align_corners: bool, dtype: Any, cubic: bool
+) -> Array:
+    """The matrix (count, size) of means whose kernel is as wide as what an element stands for."""
+    if align_corners:
+        step = (size - 1) / (count - 1) if count > 1 else 0.0
+    wide = max(step, 1.0)
+    support = (2 if cubic else 1) * wide
+    centers = step * (np.arange(count) + 0.5)
+    first = np.maximum((centers - support + 0.5).astype(np.int64), 0)
+    end = np.minimum((centers + support + 0.5).astype(np.int64), size)
+    places = np.arange(size)
+    distances = (places + 0.5 - centers[:, None]) / wide
+    weights = _cubic(distances, _KEYS) if cubic else np.maximum(1 - np.abs(distances), 0)
+    weights = np.where((places >= first[:, None]) & (places < end[:, None]), weights, 0)
+    made: Array = weights / weights.sum(1, keepdims=True)
+    return made.astype(dtype)
+
+
+def _weights(grid: Grid, size: int, count: int, step: float, dtype: Any) -> Array:
+    """The matrix (count, size) of one dimension of a resampling."""
+    arguments = size, count, step, grid.align_corners, dtype
+    if grid.antialias:
+        return _smoothed_weights(*arguments, grid.mode == "bicubic")
+    return (_cubic_weights if grid.mode == "bicubic" else _linear_weights)(*arguments)
+
+
 @functools.lru_cache(maxsize=256)
 def _nearest_places(size: int, count: int, step: float, middle: float) -> Array:
     """For each new element the place of the old one that it repeats."""
@@ -204,7 +267,7 @@ def _resampled(array: Array, grid: Grid, adjoint: bool) -> Array:
     rank = len(grid.sizes)
     for dim, (n, count, step) in enumerate(zip(grid.sizes, grid.counts, grid.steps(), strict=True)):
         if grid.mode in _LINEAR:
-            matrix = _linear_weights(n, count, step, grid.align_corners, array.dtype)
+            matrix = _weights(grid, n, count, step, array.dtype)
             matrix = capture.constant(matrix.T if adjoint else matrix)
             array = along(new_tensor(array), dim - rank, new_tensor(matrix))._array
             continue
@@ -243,6 +306,9 @@ def _operator(name: str) -> TensorOperator:
 _OPERATORS = {
     ("linear", 1): _operator("Linear1D"),
     ("bilinear", 2): _operator("Bilinear2D"),
+    ("bicubic", 2): _operator("Bicubic2D"),
+    ("bilinear aa", 2): _operator("Bilinear2DAa"),
+    ("bicubic aa", 2): _operator("Bicubic2DAa"),
     ("trilinear", 3): _operator("Trilinear3D"),
     **{("nearest", rank): _operator(f"Nearest{rank}D") for rank in (1, 2, 3)},
     **{("nearest-exact", rank): _operator(f"NearestExact{rank}D") for rank in (1, 2, 3)},

@@ -30,6 +30,8 @@ OUT: dict[str, str] = {
         linalg.slogdet linalg.solve_ex linalg.svdvals linalg.vector_norm linalg.eigvalsh
         linalg.cholesky_ex linalg.eigh linalg.inv_ex linalg.svd
         amax amin max min norm softmax log_softmax
+        nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.gelu
+        nn.functional.hardshrink nn.functional.logsigmoid nn.functional.softshrink
         """.split(),
         "same",
     ),

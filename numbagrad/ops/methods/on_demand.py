@@ -21,7 +21,8 @@ FUNCTIONS: dict[str, str] = {
         adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout alpha_dropout_ avg_pool1d batch_norm
         binary_cross_entropy_with_logits constant_pad_nd convolution cosine_embedding_loss ctc_loss
         dropout dropout_ embedding_bag feature_alpha_dropout feature_alpha_dropout_ feature_dropout
-        feature_dropout_ group_norm gru_cell hinge_embedding_loss instance_norm kl_div layer_norm
+        feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d
+        group_norm gru_cell hinge_embedding_loss instance_norm kl_div layer_norm
         lstm_cell margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
         native_channel_shuffle native_dropout native_layer_norm poisson_nll_loss rms_norm
         rnn_relu_cell rnn_tanh_cell triplet_margin_loss""",
@@ -36,6 +37,8 @@ FUNCTIONS: dict[str, str] = {
     "numbagrad.ops.linear_algebra.matrix_functions": "geqrf matrix_exp orgqr ormqr vander",
     "numbagrad.ops.linear_algebra.older_functions": """
         cholesky_inverse cholesky_solve qr svd triangular_solve""",
+    "numbagrad.ops.linear_algebra.low_rank": "pca_lowrank svd_lowrank",
+    "numbagrad.distributions.draws": "binomial poisson",
     "numbagrad.ops.spectra.spectrogram": "istft stft",
     "numbagrad.ops.creation.windows": """
         bartlett_window blackman_window hamming_window hann_window kaiser_window""",
@@ -46,7 +49,7 @@ METHODS: dict[str, str] = {
     "numbagrad.ops.indexing.replacements": """
         apply_ as_strided_scatter histogram map_ nanquantile put put_ renorm renorm_""",
     "numbagrad.ops.methods.rare_methods": """
-        __array_namespace__ float_power_ hardshrink new_empty_strided to_device""",
+        __array_namespace__ __rdiv__ float_power_ hardshrink new_empty_strided to_device""",
     "numbagrad.ops.pointwise.special_functions": "i0 i0_ mvlgamma mvlgamma_ polygamma polygamma_",
     "numbagrad.ops.linear_algebra.least_squares": "pinverse",
     "numbagrad.ops.linear_algebra.lu": "lu lu_solve",

@@ -64,6 +64,12 @@ def _new_empty_strided(
     )  # fmt: skip
 
 
+@method("__rdiv__")
+def _reflected_quotient(self: Tensor, other: Any) -> Any:
+    """``other / self``: the method's name in torch of old."""
+    return self.__rtruediv__(other)
+
+
 #: Versions of the array API standard that are in the one that ``numbagrad.array_api`` follows.
 _ARRAY_API = ("2021.12", "2022.12", "2023.12", "2024.12")
 

@@ -454,11 +454,18 @@ def norm(
 ) -> Tensor:
     """The vector norm of order ``p`` of all elements, or over ``dim``; "fro" is 2.
 
+    With "nuc" it is the sum of singular values, of matrices in the two dimensions ``dim``.
+
     Raises:
-        RuntimeError: for the nuclear norm, which needs singular values.
+        RuntimeError: for "nuc" unless there are two dimensions, and for other names.
     """
     if keepdim.__class__ is not bool:
         check_tensors(norm, (input, p, dim, keepdim))
+    if p == "nuc":
+        from ..linear_algebra.matrix_norms import matrix_norm  # which imports this file
+
+        dims = tuple(range(input._array.ndim)) if dim is None else dim
+        return matrix_norm(input, "nuc", dims, keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported. Give a number or 'fro'")
     order = 2.0 if p is None or isinstance(p, str) else p

@@ -1,0 +1,80 @@
+"""``poisson`` and ``binomial`` of the public namespace: numbers drawn for rates and counts.
+
+Their gradients are zeros, as in torch: what is drawn is not differentiated.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..dtype import scalar_type_name
+from ..executor import capture
+from ..ops.creation.filled import zeros
+from ..ops.operators.tensor_operator import TensorOperator
+from ..random import Generator
+from ..tensor import Tensor, new_tensor
+from . import sampling
+
+__all__ = ["binomial", "poisson"]
+
+_poisson = TensorOperator(
+    "poisson",
+    lambda input, generator: sampling.poisson(new_tensor(input), generator)._array,
+    {"input": lambda grad, input_shape: zeros(input_shape, dtype=grad.dtype)},
+)
+_binomial = TensorOperator(
+    "binomial",
+    lambda count, prob, generator: (
+        sampling.binomial(new_tensor(count), new_tensor(prob), generator)._array
+    ),
+    {
+        "count": lambda grad, count_shape: zeros(count_shape, dtype=grad.dtype),
+        "prob": lambda grad, prob_shape: zeros(prob_shape, dtype=grad.dtype),
+    },
+)
+
+
+def _check_floats(name: str, *inputs: Tensor) -> None:
+    for x in inputs:
+        if not x.is_floating_point():
+            raise NotImplementedError(
+                f"\"{name}_cpu\" not implemented for '{scalar_type_name(x.dtype)}'; convert the "
+                "input with .to(dtype)"
+            )
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers of these rates, in their dtype; the gradient is zero.
+
+    Raises:
+        RuntimeError: for negative rates.
+        NotImplementedError: for what are no floats.
+    """
+    _check_floats("poisson", input)
+    capture.refuse("poisson(), whose numbers are drawn one by one")
+    made: Tensor = _poisson(input, generator)
+    return made
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of ``count`` trials succeed, each with probability ``prob``; broadcast.
+
+    Raises:
+        RuntimeError: for dtypes that differ, negative counts, and probabilities outside [0, 1].
+        NotImplementedError: for what are no floats.
+    """
+    _check_floats("binomial", count, prob)
+    if count.dtype is not prob.dtype:
+        raise RuntimeError(
+            f"Found dtype {scalar_type_name(prob.dtype)} but expected "
+            f"{scalar_type_name(count.dtype)}"
+        )
+    capture.refuse("binomial(), whose numbers are drawn one by one")
+    with np.errstate(invalid="ignore"):
+        if (count.detach().numpy() < 0).any():
+            raise RuntimeError("binomial: expected all elements of count to be non-negative")
+        chances = prob.detach().numpy()
+        if ((chances < 0) | (chances > 1)).any():
+            raise RuntimeError("binomial: expected all elements of prob to be between 0 and 1")
+    made: Tensor = _binomial(count, prob, generator)
+    return made
