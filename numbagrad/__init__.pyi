@@ -91,6 +91,8 @@ from numbagrad.compiling import explain as explain
 from numbagrad.device import device as device
 from numbagrad.device import get_default_device as get_default_device
 from numbagrad.device import set_default_device as set_default_device
+from numbagrad.distributions.draws import binomial as binomial
+from numbagrad.distributions.draws import poisson as poisson
 from numbagrad.dtype import can_cast as can_cast
 from numbagrad.dtype import dtype as dtype
 from numbagrad.dtype import finfo as finfo
@@ -127,6 +129,9 @@ from numbagrad.nn.native import convolution as convolution
 from numbagrad.nn.native import cosine_embedding_loss as cosine_embedding_loss
 from numbagrad.nn.native import ctc_loss as ctc_loss
 from numbagrad.nn.native import embedding_bag as embedding_bag
+from numbagrad.nn.native import grid_sampler as grid_sampler
+from numbagrad.nn.native import grid_sampler_2d as grid_sampler_2d
+from numbagrad.nn.native import grid_sampler_3d as grid_sampler_3d
 from numbagrad.nn.native import group_norm as group_norm
 from numbagrad.nn.native import hinge_embedding_loss as hinge_embedding_loss
 from numbagrad.nn.native import instance_norm as instance_norm
@@ -177,6 +182,8 @@ from numbagrad.ops.creation.windows import kaiser_window as kaiser_window
 from numbagrad.ops.indexing.gather import embedding as embedding
 from numbagrad.ops.indexing.replacements import fill as fill
 from numbagrad.ops.linear_algebra.lobpcg import lobpcg as lobpcg
+from numbagrad.ops.linear_algebra.low_rank import pca_lowrank as pca_lowrank
+from numbagrad.ops.linear_algebra.low_rank import svd_lowrank as svd_lowrank
 from numbagrad.ops.linear_algebra.lu import lu_unpack as lu_unpack
 from numbagrad.ops.linear_algebra.matrix_functions import vander as vander
 from numbagrad.ops.linear_algebra.systems import matrix_power as matrix_power
