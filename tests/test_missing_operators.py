@@ -146,3 +146,24 @@ def test_activations_write_into_out():
         assert function(x, out=out) is out and torch.equal(out, function(x))
     image, out = numbers(1, 1, 4, 4), torch.empty(0, dtype=torch.float64)
     assert torch.equal(F.avg_pool2d(image, 2, out=out), F.avg_pool2d(image, 2))
+
+
+def test_native_norms():
+    """The result of the layer, with the means and deviations that its backward would need."""
+    x = numbers(3, 4, 5)
+    made, mean, inverse = torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+    np.testing.assert_allclose(mean, x.mean((0, 2)))
+    scaled = (x - mean[:, None]) * inverse[:, None]
+    np.testing.assert_allclose(made, scaled, atol=1e-12)
+    still = torch.native_batch_norm(x, None, None, mean, inverse, False, 0.1, 1e-5)
+    assert [part.numel() for part in still[1:]] == [0, 0]
+    made, mean, inverse = torch.native_group_norm(x, None, None, 3, 4, 5, 2, 1e-5)
+    groups = x.reshape(3, 2, 10)
+    expected = (groups - mean[..., None]) * inverse[..., None]
+    np.testing.assert_allclose(made.reshape(3, 2, 10), expected, atol=1e-12)
+
+
+def test_complex_softsign():
+    z = torch.tensor([3 + 4j], dtype=torch.complex128, requires_grad=True)
+    assert F.softsign(z).item() == pytest.approx(0.5 + 2j / 3)
+    assert gradcheck(F.softsign, (z,))

@@ -5,8 +5,6 @@ Their gradients are zeros, as in torch: what is drawn is not differentiated.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..dtype import scalar_type_name
 from ..executor import capture
 from ..ops.creation.filled import zeros
@@ -70,11 +68,10 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
             f"{scalar_type_name(count.dtype)}"
         )
     capture.refuse("binomial(), whose numbers are drawn one by one")
-    with np.errstate(invalid="ignore"):
-        if (count.detach().numpy() < 0).any():
-            raise RuntimeError("binomial: expected all elements of count to be non-negative")
-        chances = prob.detach().numpy()
-        if ((chances < 0) | (chances > 1)).any():
-            raise RuntimeError("binomial: expected all elements of prob to be between 0 and 1")
+    if (count.detach().numpy() < 0).any():
+        raise RuntimeError("binomial: expected all elements of count to be non-negative")
+    chances = prob.detach().numpy()
+    if ((chances < 0) | (chances > 1)).any():
+        raise RuntimeError("binomial: expected all elements of prob to be between 0 and 1")
     made: Tensor = _binomial(count, prob, generator)
     return made

@@ -28,7 +28,8 @@ __all__ = [
     "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
     "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
     "lstm_cell", "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
-    "max_pool3d", "native_channel_shuffle", "native_dropout", "native_layer_norm",
+    "max_pool3d", "native_batch_norm", "native_channel_shuffle",
+    "native_dropout", "native_group_norm", "native_layer_norm",
     "poisson_nll_loss", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss",
 ]  # fmt: skip
 
@@ -172,6 +173,59 @@ def native_layer_norm(
     mean = input.mean(dims, keepdim=True)
     variance = (input - mean).square().mean(dims, keepdim=True)
     return made, mean, (variance + eps).rsqrt()
+
+
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: Real,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``group_norm``, and for each group the mean and the reciprocal of the standard deviation.
+
+    Args:
+        input: (N, C, ...), HxW elements in each channel.
+        weight, bias: (C), or None.
+        group: how many groups the channels are in.
+        eps: what is added to variances.
+
+    Returns:
+        The result, and two tensors (N, group).
+    """
+    made = layers.group_norm(input, group, weight, bias, eps)
+    groups = input.reshape(N, group, C // group * HxW)
+    mean = groups.mean(-1, keepdim=True)
+    variance = (groups - mean).square().mean(-1)
+    return made, mean.squeeze(-1), (variance + eps).rsqrt()
+
+
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: Real,
+    eps: Real,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``batch_norm``, and in training the means and the reciprocals of the standard deviations.
+
+    Returns:
+        The result, and two tensors (C) without gradients; empty ones unless ``training``.
+    """
+    made = layers.batch_norm(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+    if not training:
+        return made, input.new_empty(0), input.new_empty(0)
+    dims = [0, *range(2, input.ndim)]
+    seen = input.detach()
+    return made, seen.mean(dims), (seen.var(dims, correction=0) + eps).rsqrt()
 
 
 def rms_norm(

@@ -143,6 +143,9 @@ def logsigmoid(input: Tensor) -> Tensor:
 def softsign(input: Tensor) -> Tensor:
     """``x / (1 + |x|)``."""
     refuse_kinds("softsign", input, "b")
+    if input.is_complex():
+        made: Tensor = input / (input.abs() + 1)
+        return made
     return pointwise("softsign")(input)
 
 

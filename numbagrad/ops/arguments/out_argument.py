@@ -22,7 +22,8 @@ OUT: dict[str, str] = {
         """
         aminmax argmax argmin bucketize cummax cummin diag gather geqrf hardshrink histc index_add
         index_copy index_reduce index_select isin kthvalue logcumsumexp lu_unpack masked_select
-        median mode msort nanmedian nonzero orgqr qr quantile scatter scatter_add scatter_reduce
+        median mode msort nanmedian native_batch_norm nonzero orgqr qr quantile scatter
+        scatter_add scatter_reduce
         searchsorted slice_scatter slogdet sort svd take take_along_dim threshold topk
         triangular_solve tril triu
         linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve linalg.linalg_lu lu

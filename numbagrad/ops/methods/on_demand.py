@@ -24,7 +24,8 @@ FUNCTIONS: dict[str, str] = {
         feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d
         group_norm gru_cell hinge_embedding_loss instance_norm kl_div layer_norm
         lstm_cell margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
-        native_channel_shuffle native_dropout native_layer_norm poisson_nll_loss rms_norm
+        native_batch_norm native_channel_shuffle native_dropout native_group_norm
+        native_layer_norm poisson_nll_loss rms_norm
         rnn_relu_cell rnn_tanh_cell triplet_margin_loss""",
     "numbagrad.ops.reductions.calculus": "cumulative_trapezoid gradient trapezoid trapz",
     "numbagrad.ops.pointwise.integers": """
