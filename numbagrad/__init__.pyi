@@ -139,8 +139,10 @@ from numbagrad.nn.native import kl_div as kl_div
 from numbagrad.nn.native import layer_norm as layer_norm
 from numbagrad.nn.native import lstm_cell as lstm_cell
 from numbagrad.nn.native import margin_ranking_loss as margin_ranking_loss
+from numbagrad.nn.native import native_batch_norm as native_batch_norm
 from numbagrad.nn.native import native_channel_shuffle as native_channel_shuffle
 from numbagrad.nn.native import native_dropout as native_dropout
+from numbagrad.nn.native import native_group_norm as native_group_norm
 from numbagrad.nn.native import native_layer_norm as native_layer_norm
 from numbagrad.nn.native import poisson_nll_loss as poisson_nll_loss
 from numbagrad.nn.native import rms_norm as rms_norm
