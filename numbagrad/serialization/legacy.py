@@ -63,7 +63,8 @@ class _Storages:
 
     def fill(self, content: bytes, place: int, keys: Any, is_little: bool) -> int:
         """Read the bytes of all storages from ``place`` on; returns where they end."""
-        check(type(keys) is list and set(keys) == set(self._found), "the file has other storages")
+        check(type(keys) is list and all(type(key) is str for key in keys), "keys are texts")
+        check(set(keys) == set(self._found), "the file has other storages")
         for key in keys:
             made, placed, size = self._found[key]
             check(place + 8 <= len(content), "the file ends in the middle of a storage")
@@ -97,7 +98,7 @@ def load(
     """
     place = len(MAGIC)
     protocol, place = read(place, None)
-    check(protocol == _PROTOCOL, f"the file is of version {protocol!r} of its format")
+    check(type(protocol) is int and protocol == _PROTOCOL, "the file is of another version")
     machine, place = read(place, None)
     if type(machine) is not dict:
         raise pickle.UnpicklingError("the file says nothing of the machine that wrote it")

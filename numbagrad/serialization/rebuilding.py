@@ -74,7 +74,7 @@ def rebuild_parameter_with_state(
 
 def rebuild_from_type_v2(function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
     """A tensor of a class and with attributes, of what another of these functions makes."""
-    check(function in TENSORS, "a tensor is made by another function")
+    check(any(function is each for each in TENSORS), "a tensor is made by another function")
     check(isinstance(kind, type) and issubclass(kind, Tensor), "a tensor has a class of tensors")
     check(type(arguments) is tuple, "a function takes a tuple of arguments")
     made: Tensor = function(*arguments)
@@ -95,7 +95,8 @@ TENSORS = (rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_paramet
 
 def encoded(text: Any, encoding: Any) -> bytes:
     """Bytes as protocol 2 of pickle has them: the characters of a text."""
-    check(type(text) is str and encoding == "latin1", "bytes are written as latin1")
+    check(type(text) is str and type(encoding) is str, "bytes are written as a text")
+    check(encoding == "latin1", "bytes are written as latin1")
     return _codecs.encode(text, "latin1")
 
 
@@ -128,7 +129,7 @@ def _view(
         size = tuple(size)
     array = storage.array(dtype, offset, size, stride)
     made = rebuilt(Tensor, array, new_version_cell(), False, {})
-    for flag, function in (("conj", Tensor.conj), ("neg", Tensor.neg)):
+    for flag, function in (("conj", Tensor.conj), ("neg", Tensor._neg_view)):
         if _has(metadata, flag):
             made = function(made)
     return made.requires_grad_() if requires_grad else made

@@ -166,7 +166,9 @@ def elements_of(identity: Any) -> tuple[StorageType, str, str, int, Any]:
     """
     check(type(identity) is tuple and len(identity) in (5, 6), "only storages lie outside")
     word, kind, key, location, count = identity[:5]
-    check(word == "storage" and type(kind) is StorageType, "only storages lie outside")
+    # Compared only if it is a text: a tensor would be computed with.
+    check(type(word) is str and word == "storage", "only storages lie outside")
+    check(type(kind) is StorageType, "a storage has a type")
     check(type(key) is str and type(location) is str, "a storage has a key and a location")
     check(type(count) is int and 0 <= count < 2**62, "a storage has a number of elements")
     return kind, key, location, count, identity[5] if len(identity) == 6 else None

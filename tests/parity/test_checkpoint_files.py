@@ -137,6 +137,13 @@ def test_what_torch_writes_is_read_here(name, weights_only):
         assert described(read) == described(value)
 
 
+@pytest.mark.parametrize("writer, reader", [(ng, torch), (torch, ng), (ng, ng)])
+def test_elements_that_are_still_to_be_negated(writer, reader):
+    pending = writer.tensor([1 + 2j, 3 - 1j]).conj().imag
+    assert pending.is_neg()
+    assert reader.load(io.BytesIO(written(writer, pending))).tolist() == [-2, 1]
+
+
 @pytest.mark.parametrize("name", OBJECTS)
 def test_what_is_written_here_is_read_here_and_mapped(name, tmp_path):
     value = OBJECTS[name](ng)
