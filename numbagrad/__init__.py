@@ -60,9 +60,15 @@ from .layout import (
     channels_last,
     channels_last_3d,
     contiguous_format,
+    jagged,
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
 )
 from .ops.products.added_products import *
@@ -169,7 +175,8 @@ _AUTOCAST = (
 )  # fmt: skip
 #: Rooms that programs of torch import, most of them for a few names.
 _MODULES = (
-    "_dynamo", "_jit_internal", "_logging", "_ops", "_tensor", "_tensor_str", "_utils",
+    "__config__", "_dynamo", "_jit_internal", "_logging", "_ops", "_tensor", "_tensor_str",
+    "_utils",
     "accelerator", "ao", "array_api", "backends", "compiler", "cpu", "distributed",
     "distributions", "export",
     "functional", "futures", "fx", "hub", "jit", "library", "masked", "monitor", "mps", "mtia",
@@ -205,11 +212,21 @@ _find, __dir__ = _lazy_names(
             (
                 "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "DoubleStorage",
                 "Event", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage",
+                "PyTorchFileReader", "PyTorchFileWriter",
                 "ShortStorage", "Stream", "SymBool", "SymFloat", "SymInt", "TypedStorage",
             ),
             ".absent_names",
         ),
+        **dict.fromkeys(
+            (
+                "complex32", "float4_e2m1fn_x2", "float8_e4m3fn", "float8_e4m3fnuz",
+                "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "uint16", "uint32", "uint64",
+            ),
+            ".absent_dtypes",
+        ),
         "AcceleratorError": ".errors",
+        "ScriptModule": ".jit",
+        "ScriptFunction": ".jit",
         "GradScaler": ".amp.grad_scaler",
         "OutOfMemoryError": ".errors",
         "UntypedStorage": ".untyped_storage",

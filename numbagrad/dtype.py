@@ -419,6 +419,10 @@ class finfo:
             self.max, self.min = (2 - 2.0**-7) * 2.0**127, -(2 - 2.0**-7) * 2.0**127
             self.smallest_normal = self.tiny = 2.0**-126
             return
+        if type.__class__ is not dtype and type is not None:  # one that no tensor has
+            self.eps, self.max, self.smallest_normal = of.limits  # type: ignore[attr-defined]
+            self.min, self.tiny, self.resolution = -self.max, self.smallest_normal, 1.0
+            return
         limits = np.finfo(of.numpy)
         self.eps = float(limits.eps)
         self.max = float(limits.max)
@@ -450,7 +454,7 @@ class iinfo:
             raise TypeError(
                 f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'"
             )
-        limits = np.iinfo(type.numpy)
+        limits = np.iinfo(type.name)
         self.bits = 8 * type.itemsize
         self.dtype = type.name
         self.max = int(limits.max)

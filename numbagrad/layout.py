@@ -56,6 +56,15 @@ class memory_format:
 
 strided = layout("strided")
 
+#: Layouts that no tensor here has, for programs that ask for a tensor's.
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
+jagged = layout("jagged")
+_mkldnn = layout("_mkldnn")
+
 #: In the order of the indices.
 contiguous_format = memory_format("contiguous_format")
 #: In the order of the tensor that the new one is made from.

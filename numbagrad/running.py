@@ -68,7 +68,8 @@ def install_as_torch() -> _Installed:
             name="torch",
         )
     torch_alias.register()
-    sys.modules["torch"] = _package()
+    sys.modules["torch"] = package = _package()
+    package.__name__ = "torch"  # which libraries compare with the head of a dotted path
     _depth += 1
     return _Installed()
 
@@ -79,6 +80,7 @@ def uninstall_as_torch() -> None:
     _depth = max(_depth - 1, 0)
     if _depth or not is_torch():
         return
+    _package().__name__ = _package().__package__ or "numbagrad"
     for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
         del sys.modules[name]
 

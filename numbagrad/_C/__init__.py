@@ -57,3 +57,23 @@ class _WeakTensorRef:
     def expired(self) -> bool:
         """Whether the tensor is gone."""
         return self._reference() is None
+
+
+def _get_tracing_state() -> None:
+    """None: ``jit.trace`` runs Python."""
+
+
+def _log_api_usage_once(name: str) -> None:
+    """Nothing: the library counts no calls."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_TensorMeta":  # found late: Tensor is made after this module
+        from ..tensor import Tensor
+
+        return type(Tensor)
+    if name == "_nn":
+        import importlib
+
+        return importlib.import_module(f"{__name__}._nn")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -47,18 +47,20 @@ from .work import Work
 _absent, __getattr__, __dir__ = lacking(
     __name__,
     "processes exchange tensors through MPI, as one program in each; see docs/distributed.md",
-    """Backend DeviceMesh DistError DistNetworkError DistStoreError FileStore HashStore
-    PrefixStore Store TCPStore get_default_backend_for_device init_device_mesh distributed_c10d
-    tensor""",
+    """DeviceMesh DistError DistNetworkError DistStoreError FileStore HashStore
+    PrefixStore Store TCPStore get_default_backend_for_device init_device_mesh distributed_c10d""",
     {
         "DistBackendError": "builtins:RuntimeError",
         "GradBucket": ".reducer",
+        "Backend": ".backend",
         "algorithms": ".algorithms",
+        "device_mesh": ".device_mesh",
         "fsdp": ".fsdp",
         "nn": ".nn",
         "optim": ".optim",
         "rpc": ".rpc",
         "run": ".run",
+        "tensor": ".tensor",
     },
 )
 

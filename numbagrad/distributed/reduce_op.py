@@ -28,6 +28,9 @@ class ReduceOp(enum.Enum):
     BXOR = "bxor"
 
 
+#: torch's enumeration inside its class; here the class is one.
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
+
 _BITWISE = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 _ORDERED = (ReduceOp.MIN, ReduceOp.MAX)
 

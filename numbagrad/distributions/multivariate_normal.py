@@ -33,6 +33,16 @@ def precision_to_scale_tril(precision: Any) -> Any:
     return solve_triangular(inverse, eye(n, dtype=precision.dtype), upper=False)
 
 
+def _batch_mv(matrix: Any, vector: Any) -> Any:
+    """The product of matrices and vectors, over batches of both."""
+    return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
+
+
+#: torch's names of these, which libraries import.
+_batch_mahalanobis = batch_mahalanobis
+_precision_to_scale_tril = precision_to_scale_tril
+
+
 class MultivariateNormal(Distribution):
     """The normal distribution of vectors, by covariance, its inverse, or its Cholesky factor."""
 

@@ -20,6 +20,7 @@ from .transform import (
     IndependentTransform,
     ReshapeTransform,
     Transform,
+    _InverseTransform,  # noqa: F401 - libraries name it
     identity_transform,
 )
 from .vector_transforms import (

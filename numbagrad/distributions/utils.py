@@ -10,6 +10,7 @@ from ..autograd.grad_mode import enable_grad
 from ..dtype import finfo, get_default_dtype
 from ..nn.functional.activation import softmax
 from ..ops.creation.from_data import as_tensor
+from ..ops.creation.random import randn
 from ..ops.pointwise.functions import log, log1p, sigmoid
 from ..ops.views.expand import broadcast_tensors
 from ..tensor import Tensor
@@ -18,6 +19,16 @@ __all__ = ["broadcast_all", "clamp_probs", "euler_constant", "lazy_property", "l
            "probs_to_logits", "tril_matrix_to_vec", "vec_to_tril_matrix"]  # fmt: skip
 
 euler_constant = 0.57721566490153286060
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
+    """Standard normal numbers, for libraries that define distributions."""
+    return randn(shape, dtype=dtype, device=device)
+
+
+def _sum_rightmost(value: Any, dim: int) -> Any:
+    """The sum over the last ``dim`` dimensions."""
+    return value if dim == 0 else value.reshape((*value.shape[: value.dim() - dim], -1)).sum(-1)
 
 
 def broadcast_all(*values: Any) -> Any:

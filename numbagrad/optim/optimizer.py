@@ -55,6 +55,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(step)
     def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         self._opt_called = True  # schedulers ask whether they come after a step
+        if "_optimizer_step_pre_hooks" not in self.__dict__:  # it wraps one that has the hooks
+            return step(self, *args, **kwargs)
         if not self._optimizer_step_pre_hooks and not self._optimizer_step_post_hooks:
             return step(self, *args, **kwargs)
         arguments: Any = (self, *args)

@@ -180,3 +180,7 @@ def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> l
     if content[:4] != ZIP:
         raise ValueError("Expected input to be a checkpoint returned by torch.save")
     return names_in(content, getattr(f, "name", f))
+
+
+#: The type of torch's ``map_location``, for annotations.
+MAP_LOCATION = Any

@@ -232,6 +232,13 @@ def _node_type(tree: Any) -> Any:
     return NamedTuple if is_namedtuple_class(kind) else None
 
 
+#: torch's names of these, which libraries import.
+_get_node_type = _node_type
+_list_flatten, _list_unflatten, _list_flatten_with_keys = _sequence(list)
+_tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys = _sequence(tuple)
+_dict_flatten, _dict_unflatten, _dict_flatten_with_keys = _mapping(dict)
+
+
 def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Whether something is a leaf: of no class that is registered, or ``is_leaf`` says so."""
     return (is_leaf is not None and is_leaf(tree)) or _node_type(tree) is None

@@ -5,4 +5,24 @@ from ...data.dataset import IterableDataset
 from ...data.loader import DataLoader
 from ...data.worker import get_worker_info
 
+
+class _DatasetKind:
+    """What a loader asks a dataset by: numbers, or the next element."""
+
+    Map = 0
+    Iterable = 1
+
+
+class _BaseDataLoaderIter:
+    """Base of torch's iterators; those of a DataLoader here are generators."""
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """torch's iterator without workers, a name for ``isinstance``."""
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """torch's iterator with workers, a name for ``isinstance``."""
+
+
 __all__ = ["DataLoader", "IterableDataset", "default_collate", "default_convert", "get_worker_info"]
