@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from .explain import Explanation, explain
 from .library import Statistics, stats
+from .progress import set_progress
 
 if TYPE_CHECKING:
     from ..program.profiling import Profile
 
-__all__ = ["Explanation", "Statistics", "explain", "profile", "stats"]
+__all__ = ["Explanation", "Statistics", "explain", "profile", "set_progress", "stats"]
 
 
 def profile(eager: bool = True) -> Profile:

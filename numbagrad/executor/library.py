@@ -28,7 +28,7 @@ from .. import dtype
 from .._version import __version__
 from ..codegen import addresses, loader
 from ..interrupts import uninterrupted
-from . import capture, shipped
+from . import capture, progress, shipped
 from .cache import ObjectCache, default_directory
 from .mode import JIT_DISABLED
 from .sources import Sources, without_comments
@@ -56,6 +56,13 @@ class Statistics:
             f"{self.compiled} kernels compiled, {self.loaded} loaded from disk, "
             f"{self.hits} found in memory, in {self.seconds:.2f} s"
         )
+
+    def _repr_html_(self) -> str:
+        """A table, in notebooks."""
+        names = ("compiled", "loaded", "hits", "seconds")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        cells = f"<td>{self.compiled}</td><td>{self.loaded}</td><td>{self.hits}</td>"
+        return f"<table><tr>{head}</tr><tr>{cells}<td>{self.seconds:.2f}</td></tr></table>"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,7 +265,8 @@ def _address(
                 from ..codegen.compiler import compile_to_object
 
                 signature, fastmath, code = options
-                data = compile_to_object(python(), signature, symbol, fastmath, code)
+                with progress.compiling(symbol):
+                    data = compile_to_object(python(), signature, symbol, fastmath, code)
                 cache().write(machine_key, data)
                 _addresses[key] = address = loader.load(data, symbol)
                 _origins[key] = "compiled"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import html
 import json
 import os
 import pathlib
@@ -65,6 +66,10 @@ class Profile:
     ``str(p)`` is a table, ``p.events`` the launches, ``p.export_chrome_trace(path)`` writes them
     for ``chrome://tracing`` and Perfetto.
     """
+
+    def _repr_html_(self) -> str:
+        """The table, in notebooks."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __init__(self, eager: bool = True) -> None:
         self.events: list[Event] = []
