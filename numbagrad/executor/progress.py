@@ -8,12 +8,10 @@ has been compiled for a moment; to files and pipes nothing is written. ``NUMBAGR
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 __all__ = ["compiling", "set_progress"]
@@ -58,24 +56,28 @@ def _is_seen(stream: Any) -> bool:
     return stream.isatty() or type(stream).__module__.startswith("ipykernel.")
 
 
-@contextlib.contextmanager
-def compiling(name: str) -> Iterator[None]:
-    """Around the compilation of one kernel."""
-    if not _state.enabled or not _is_seen(sys.stderr):
-        yield
-        return
-    if _state.thread is None or not _state.thread.is_alive():
-        _state.done, _state.began = 0, time.perf_counter()
-        _state.current = name
-        _state.thread = threading.Thread(target=_write, args=(sys.stderr,), daemon=True)
-        _state.thread.start()
-    _state.current = name
-    try:
-        yield
-    finally:
-        _state.current = None
-        _state.done += 1
-        _state.last = time.perf_counter()
+class compiling:
+    """A context around the compilation of the kernel ``name``."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_shown = _state.enabled and _is_seen(sys.stderr)
+
+    def __enter__(self) -> None:
+        if not self.is_shown:
+            return
+        is_first = _state.thread is None or not _state.thread.is_alive()
+        _state.current = self.name
+        if is_first:
+            _state.done, _state.began = 0, time.perf_counter()
+            _state.thread = threading.Thread(target=_write, args=(sys.stderr,), daemon=True)
+            _state.thread.start()
+
+    def __exit__(self, *error: object) -> None:
+        if self.is_shown:
+            _state.current = None
+            _state.done += 1
+            _state.last = time.perf_counter()
 
 
 def line() -> str:
