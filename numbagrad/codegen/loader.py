@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,12 +59,9 @@ class Target(NamedTuple):
 #: CPUs that kernels are compiled for ahead, the newest first: microarchitecture levels of the
 #: x86-64 psABI, and Armv8 with its vector unit.
 LEVELS = {
-    level.name: level
-    for level in (
-        Target("x86-64-v4", "", "", 512, True, True),
-        Target("x86-64-v3", "", "", 256, False, True),
-        Target("generic", "+neon", "aarch64-unknown-linux-gnu", 128, True, True),
-    )
+    "x86-64-v4": Target("x86-64-v4", "", "", 512, True, True),
+    "x86-64-v3": Target("x86-64-v3", "", "", 256, False, True),
+    "aarch64": Target("generic", "+neon", "aarch64-unknown-linux-gnu", 128, True, True),
 }
 
 #: What a CPU must have to run kernels of an x86 level, beside what all with these have.
@@ -97,7 +95,7 @@ def host_level() -> str | None:
     for level, needed in _NEEDED.items():
         if all([features.get(name) for name in needed]):
             return level
-    return "generic" if features.get("neon") else None
+    return "aarch64" if features.get("neon") and sys.platform == "linux" else None
 
 
 @functools.lru_cache(maxsize=1)
@@ -123,13 +121,10 @@ def _initialise() -> None:
 
 @functools.lru_cache(maxsize=1)
 def _runs_here() -> bool:
-    names = list(LEVELS)
     here, level = target(), host_level()
-    return here is host() or (
-        level is not None
-        and names.index(here.name) >= names.index(level)
-        and (level == "generic" or here.name != "generic")
-    )
+    if here is host() or level is None:
+        return here is host()
+    return here is LEVELS[level] or (level == "x86-64-v4" and here is LEVELS["x86-64-v3"])
 
 
 def target_machine(wide: bool = False) -> llvm.TargetMachine:
@@ -161,7 +156,8 @@ def load(data: bytes, symbol: str) -> int:
     llvm = _binding()
     if not _runs_here():
         raise RuntimeError(
-            f"kernels for {target().name} do not run on this CPU; unset NUMBAGRAD_TARGET"
+            f"kernels for {os.environ.get('NUMBAGRAD_TARGET')} do not run on this CPU; unset "
+            "NUMBAGRAD_TARGET"
         )
     with _lock:
         machine = target_machine()
