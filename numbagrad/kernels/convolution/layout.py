@@ -42,6 +42,9 @@ SOURCE_ELEMENTS, SUM_ELEMENTS = 1 << 18, 1 << 17
 #: Elements behind each part of scratch memory, that whole vectors may reach.
 SLACK = 256
 
+#: Bytes of scratch memory, for elements of 8 bytes; pages that smaller ones leave are not touched.
+BYTES = 8 * (SOURCE_ELEMENTS + SUM_ELEMENTS + 3 * SLACK)
+
 #: Elements of the longest block: twelve rows of sums of it stay in the second-level cache.
 LONGEST = 2048
 

@@ -16,11 +16,12 @@ from ...codegen.kernel import Values, element, kernel, variable
 from ...codegen.vector_emitter import tile_shape
 from ..dtypes import dtypes
 from ..matmul.problem import quotient, smaller, word
-from ..matmul.scratch import aligned
+from ..matmul.scratch import acquire, aligned, release
 from ..packing import Words, optional
 from .copies import copies_of
 from .layout import (
     BLOCKS,
+    BYTES,
     CHANNEL_STEP,
     CHANNELS,
     DEPTH_CHANNELS,
@@ -41,7 +42,6 @@ from .layout import (
     TAPS,
     WEIGHTS_AT,
 )
-from .scratch import BYTES, acquire, release
 from .tile import clear, multiply_windows
 
 read_block, write_block = variable("read_block"), variable("write_block")

@@ -15,12 +15,13 @@ from ...codegen.kernel import Values, element, kernel, variable
 from ...codegen.vector_emitter import tile_shape
 from ..dtypes import dtypes
 from ..matmul.problem import quotient, smaller, word
-from ..matmul.scratch import aligned
+from ..matmul.scratch import acquire, aligned, release
 from ..packing import Words
 from .copies import copies_of
 from .layout import (
     BATCH,
     BLOCKS,
+    BYTES,
     CHANNEL_STEP,
     CHANNELS,
     DEPTH_CHANNELS,
@@ -37,7 +38,6 @@ from .layout import (
     SOURCE_ELEMENTS,
     TAPS,
 )
-from .scratch import BYTES, acquire, release
 from .tile import multiply_window_dots
 
 read_block, read_result = variable("read_block"), variable("read_result")

@@ -1,9 +1,9 @@
 """Scratch memory for kernels that pack their operands: a small pool of equal buffers.
 
-Called by ``matmul``, hence only when compiling. A buffer stays allocated between calls, because
-fresh pages would cost more than the packing. Taking and returning one is a few atomic exchanges,
-so any number of threads may do it at once, and a forked child loses at most the buffers that other
-threads held at the fork.
+Called by ``matmul`` and convolutions, hence only when compiling; each kernel has a pool of its own.
+A buffer stays allocated between calls, because fresh pages would cost more than the packing. Taking
+and returning one is a few atomic exchanges, so any number of threads may do it at once, and a
+forked child loses at most the buffers that other threads held at the fork.
 """
 
 from __future__ import annotations
@@ -24,13 +24,9 @@ _malloc = external("malloc", types.int64, types.int64)
 _free = external("free", types.void, types.int64)
 
 
-#: The slots of kernels that run as Python.
-_buffers = [0] * SLOTS
-
-
 def _exchange_in_python(index, buffer):
-    before, _buffers[index] = _buffers[index], buffer
-    return before
+    """No slot is ever free nor filled: kernels whose buffers differ in size would share them."""
+    return buffer
 
 
 @primitive(_exchange_in_python)
