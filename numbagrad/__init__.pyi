@@ -139,7 +139,6 @@ from numbagrad.nn.native import hinge_embedding_loss as hinge_embedding_loss
 from numbagrad.nn.native import instance_norm as instance_norm
 from numbagrad.nn.native import kl_div as kl_div
 from numbagrad.nn.native import layer_norm as layer_norm
-from numbagrad.nn.native import lstm_cell as lstm_cell
 from numbagrad.nn.native import margin_ranking_loss as margin_ranking_loss
 from numbagrad.nn.native import native_batch_norm as native_batch_norm
 from numbagrad.nn.native import native_channel_shuffle as native_channel_shuffle
@@ -149,6 +148,7 @@ from numbagrad.nn.native import native_layer_norm as native_layer_norm
 from numbagrad.nn.native import poisson_nll_loss as poisson_nll_loss
 from numbagrad.nn.native import rms_norm as rms_norm
 from numbagrad.nn.native import triplet_margin_loss as triplet_margin_loss
+from numbagrad.nn.native_cells import lstm_cell as lstm_cell
 from numbagrad.ops.complex.complex_numbers import complex as complex
 from numbagrad.ops.complex.complex_numbers import detach as detach
 from numbagrad.ops.complex.complex_numbers import imag as imag

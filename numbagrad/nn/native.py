@@ -17,7 +17,6 @@ from ..tensor import Tensor, new_tensor
 from ..type_names import type_name
 from . import functional as layers
 from .functional.checks import option, real_number, require_vector
-from .functional.recurrent import CELLS, Weights, check_cell, input_gates
 from .functional.windows import named
 
 __all__ = [
@@ -26,11 +25,11 @@ __all__ = [
     "cosine_embedding_loss", "ctc_loss", "dropout", "dropout_", "embedding_bag",
     "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_",
     "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
-    "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
-    "lstm_cell", "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
+    "group_norm", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
+    "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
     "max_pool3d", "native_batch_norm", "native_channel_shuffle",
     "native_dropout", "native_group_norm", "native_layer_norm",
-    "poisson_nll_loss", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss",
+    "poisson_nll_loss", "rms_norm", "triplet_margin_loss",
 ]  # fmt: skip
 
 
@@ -567,49 +566,3 @@ def ctc_loss(
         log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction),
         zero_infinity,
     )  # fmt: skip
-
-
-# --- recurrent cells ------------------------------------------------------------------------------
-
-
-def _stepped(
-    name: str, mode: str, input: Tensor, state: tuple[Tensor, ...], w_ih: Tensor, w_hh: Tensor,
-    b_ih: Tensor | None, b_hh: Tensor | None,
-) -> tuple[Tensor, ...]:  # fmt: skip
-    weights = Weights(w_ih, w_hh, b_ih, b_hh, None)
-    check_cell(name, mode, input, state, weights)
-    return CELLS[mode].step(input_gates(mode, input, weights), state, weights)
-
-
-def _cell(mode: str, name: str, what: str) -> Callable[..., Tensor]:
-    def function(
-        input: Tensor,
-        hx: Tensor,
-        w_ih: Tensor,
-        w_hh: Tensor,
-        b_ih: Tensor | None = None,
-        b_hh: Tensor | None = None,
-    ) -> Tensor:
-        return _stepped(name, mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-    return named(function, name, f"The next hidden state of {what}.")
-
-
-rnn_tanh_cell = _cell("RNN_TANH", "rnn_tanh_cell", "an Elman cell with tanh")
-rnn_relu_cell = _cell("RNN_RELU", "rnn_relu_cell", "an Elman cell with relu")
-gru_cell = _cell("GRU", "gru_cell", "a gated recurrent unit")
-
-
-def lstm_cell(
-    input: Tensor,
-    hx: Sequence[Tensor],
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The next hidden state and cell state of a long short-term memory."""
-    if len(hx) != 2:
-        raise RuntimeError(f"lstm_cell expects two hidden states, but got {len(hx)}")
-    hidden, cell = _stepped("lstm_cell", "LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
-    return hidden, cell

@@ -22,11 +22,11 @@ FUNCTIONS: dict[str, str] = {
         binary_cross_entropy_with_logits constant_pad_nd convolution cosine_embedding_loss ctc_loss
         dropout dropout_ embedding_bag feature_alpha_dropout feature_alpha_dropout_ feature_dropout
         feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d
-        group_norm gru_cell hinge_embedding_loss instance_norm kl_div layer_norm
-        lstm_cell margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
+        group_norm hinge_embedding_loss instance_norm kl_div layer_norm
+        margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
         native_batch_norm native_channel_shuffle native_dropout native_group_norm
-        native_layer_norm poisson_nll_loss rms_norm
-        rnn_relu_cell rnn_tanh_cell triplet_margin_loss""",
+        native_layer_norm poisson_nll_loss rms_norm triplet_margin_loss""",
+    "numbagrad.nn.native_cells": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell",
     "numbagrad.ops.reductions.calculus": "cumulative_trapezoid gradient trapezoid trapz",
     "numbagrad.ops.pointwise.integers": """
         cartesian_prod combinations frexp gcd lcm ldexp unravel_index""",
