@@ -105,6 +105,8 @@ NO_ENTRY = {
     "histogram": "counts in bins; see test_rare_operators.py",
     "unravel_index": "places as places; see test_rare_operators.py",
     "geqrf": "the decomposition of qr, which has an entry; see the tests of linalg",
+    "svd_lowrank": "svd of a random sketch; see test_missing_operators.py",
+    "pca_lowrank": "svd of a random sketch; see test_missing_operators.py",
     "lobpcg": "some of what eigh computes, which has an entry; see the tests of linalg",
     "unique": "a result of any size; see the tests of sorting",
     "unique_consecutive": "a result of any size; see the tests of sorting",

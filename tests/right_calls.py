@@ -558,3 +558,41 @@ OPTIMIZERS: dict[str, tuple[Any, ...]] = {
     "Rprop": ([floats(3)], 0.1, (0.5, 1.2), (1e-6, 50.0)),
     "LBFGS": ([floats(3)], 1.0, 20, 25),
 }
+
+
+# --- special functions, decompositions of rare kinds, draws ---------------------------------------
+
+_UNARY = (
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "erfcx", "log_ndtr",
+    "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
+    "ndtri", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "spherical_bessel_j0",
+)  # fmt: skip
+_POLYNOMIALS = (
+    *(f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"),
+    "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+)  # fmt: skip
+
+
+def _of_special(name: str, *operands: Any) -> Callable[[Any], Any]:
+    return lambda t: getattr(t.special, name)(*operands)
+
+
+_add(
+    *(_of_special(name, floats(5)) for name in _UNARY),
+    *(_of_special(name, floats(5), floats(5)) for name in _POLYNOMIALS),
+    lambda t: t.linalg.ldl_factor(floats(3, 3)),
+    lambda t: t.linalg.ldl_factor_ex(floats(3, 3)),
+    lambda t: t.linalg.ldl_solve(numbagrad.eye(3), ints(1, 2, 3).int(), floats(3, 2)),
+    lambda t: t.svd_lowrank(floats(6, 4), 3),
+    lambda t: t.pca_lowrank(floats(6, 4), 3),
+    lambda t: t.poisson(floats(5)),
+    lambda t: t.binomial(floats(5) * 0 + 4, floats(5)),
+    lambda t: t.grid_sampler(floats(1, 2, 4, 4), floats(1, 3, 3, 2), 0, 0, False),
+    lambda t: t.grid_sampler_2d(floats(1, 2, 4, 4), floats(1, 3, 3, 2), 0, 0, False),
+    lambda t: t.grid_sampler_3d(floats(1, 2, 4, 4, 4), floats(1, 3, 3, 3, 3), 0, 0, False),
+    lambda t: t.native_batch_norm(
+        floats(4, 3), floats(3), floats(3), floats(3), floats(3), True, 0.1, 1e-5
+    ),
+    lambda t: t.native_group_norm(floats(2, 4, 3), floats(4), floats(4), 2, 4, 3, 2, 1e-5),
+)

@@ -106,9 +106,11 @@ def test_assignment_broadcasts_and_casts() -> None:
 
 
 def test_assignment_of_a_tensor_to_itself_shifted() -> None:
-    x = torch.arange(5)
-    x[1:] = x[:-1]
-    assert x.tolist() == [0, 0, 1, 2, 3]
+    x = torch.arange(10).view(5, 2)
+    x[1:, :1] = x[:-1, :1]
+    assert x[:, 0].tolist() == [0, 0, 2, 4, 6]
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        x[1:] = x[:-1]
 
 
 def test_repeated_indices_add_up_in_gradients() -> None:

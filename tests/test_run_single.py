@@ -173,8 +173,8 @@ def test_launchers_find_the_kernels_compiled_without_them(monkeypatch):
 
 def test_memory_that_overlaps_is_read_before_it_is_written(monkeypatch):
     def shifted():
-        x = draw(100).clone()
-        x[1:].add_(x[:-1])
+        x = draw(10, 10).clone()
+        x[1:, :5].add_(x[:-1, :5])  # of views without gaps it is refused
         return x
 
     check(shifted, monkeypatch)

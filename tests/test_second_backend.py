@@ -25,7 +25,8 @@ F = nn.functional
 MISSING = {
     "a mask as an index", "an index of tensors", "argsort", "as_strided of what repeats",
     "as_strided_scatter", "bincount", "block_diag", "cdist", "combinations", "complex", "fft_r2c",
-    "frexp", "gcd", "histc", "i0", "igamma", "igammac", "index", "index_copy", "index_reduce",
+    "frexp", "gcd", "histc", "householder_product", "i0", "igamma", "igammac", "index",
+    "index_copy", "index_reduce",
     "is_singular", "isin", "lcm", "linalg_cholesky_ex", "linalg_cross", "linalg_det", "linalg_eig",
     "linalg_eigh", "linalg_inv_ex", "linalg_lstsq", "linalg_lu_factor_ex", "linalg_matrix_exp",
     "linalg_pinv", "linalg_qr", "linalg_slogdet", "linalg_solve_ex", "linalg_svd", "lu_info",

@@ -11,6 +11,7 @@ from ..ops.creation.filled import zeros
 from ..ops.operators.tensor_operator import TensorOperator
 from ..random import Generator
 from ..tensor import Tensor, new_tensor
+from ..type_names import type_name
 from . import sampling
 
 __all__ = ["binomial", "poisson"]
@@ -32,13 +33,11 @@ _binomial = TensorOperator(
 )
 
 
-def _check_floats(name: str, *inputs: Tensor) -> None:
-    for x in inputs:
-        if not x.is_floating_point():
-            raise NotImplementedError(
-                f"\"{name}_cpu\" not implemented for '{scalar_type_name(x.dtype)}'; convert the "
-                "input with .to(dtype)"
-            )
+def _check_generator(name: str, generator: Generator | None) -> None:
+    if generator is not None and not isinstance(generator, Generator):
+        raise TypeError(
+            f"{name}(): argument 'generator' must be a torch.Generator, not {type_name(generator)}"
+        )
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
@@ -48,7 +47,12 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
         RuntimeError: for negative rates.
         NotImplementedError: for what are no floats.
     """
-    _check_floats("poisson", input)
+    _check_generator("poisson", generator)
+    if not input.is_floating_point():
+        raise NotImplementedError(
+            f"\"poisson_cpu\" not implemented for '{scalar_type_name(input.dtype)}'; convert the "
+            "input with .to(dtype)"
+        )
     capture.refuse("poisson(), whose numbers are drawn one by one")
     made: Tensor = _poisson(input, generator)
     return made
@@ -59,9 +63,15 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
     Raises:
         RuntimeError: for dtypes that differ, negative counts, and probabilities outside [0, 1].
-        NotImplementedError: for what are no floats.
+        ValueError: for what are no floats.
     """
-    _check_floats("binomial", count, prob)
+    _check_generator("binomial", generator)
+    for name, x in (("count", count), ("prob", prob)):
+        if not x.is_floating_point():
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: "
+                f"{scalar_type_name(x.dtype)}; convert it with .to(dtype)"
+            )
     if count.dtype is not prob.dtype:
         raise RuntimeError(
             f"Found dtype {scalar_type_name(prob.dtype)} but expected "

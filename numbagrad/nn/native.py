@@ -82,10 +82,11 @@ def grid_sampler_2d(
     """``grid_sampler`` of images (N, C, H, W).
 
     Raises:
-        RuntimeError: for an input of other dimensions.
+        RuntimeError: for an input of other dimensions; an IndexError for one without any.
     """
     if input.ndim != 4:
-        raise RuntimeError(f"grid_sampler_2d(): expected 4 dimensions, but got {input.ndim}")
+        error = RuntimeError if input.ndim else IndexError
+        raise error(f"grid_sampler_2d(): expected 4 dimensions, but got {input.ndim}")
     return _sampled("grid_sampler_2d", input, grid, interpolation_mode, padding_mode, align_corners)
 
 
@@ -95,10 +96,11 @@ def grid_sampler_3d(
     """``grid_sampler`` of volumes (N, C, D, H, W).
 
     Raises:
-        RuntimeError: for an input of other dimensions.
+        RuntimeError: for an input of other dimensions; an IndexError for one without any.
     """
     if input.ndim != 5:
-        raise RuntimeError(f"grid_sampler_3d(): expected 5 dimensions, but got {input.ndim}")
+        error = RuntimeError if input.ndim else IndexError
+        raise error(f"grid_sampler_3d(): expected 5 dimensions, but got {input.ndim}")
     return _sampled("grid_sampler_3d", input, grid, interpolation_mode, padding_mode, align_corners)
 
 

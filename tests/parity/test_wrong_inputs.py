@@ -31,6 +31,9 @@ TORCH_CRASHES = {
     for what in ("no elements", "nothing at all")
 }
 
+#: Functions that look at nothing: torch ends the process with most wrong inputs.
+TORCH_LOOKS_AT_NOTHING = {"native_batch_norm", "native_group_norm"}
+
 #: Errors of torch's own Python code that speak of its inside: ours may be of another class.
 UNINTENDED = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError)
 
@@ -151,7 +154,7 @@ def deviations(name: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("name", [x for x in GROUPS if x not in TORCH_LOOKS_AT_NOTHING])
 def test_errors_are_of_the_classes_of_torch(name):
     found = deviations(name)
     expected = known().get(name, set())

@@ -88,7 +88,7 @@ class Simulated:
         self._allocated = self._peak = 0
         self.limit = 1 << 32
         self.launches = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._compiled: dict[Source, Any] = {}
         self._streams: dict[int, int] = {}
         self._handles = itertools.count(1)
@@ -240,6 +240,6 @@ def _made(source: Source) -> Any:
     text = f"{text}\n\ndef entry({words}):\n"
     text += f"    with errstate(all='ignore'):\n        kernel({words})\n"
     linecache.cache[path] = (len(text), None, text.splitlines(True), path)
-    names = {**NAMES, "errstate": np.errstate, "shared_lock": threading.Lock()}
+    names = {**NAMES, "errstate": np.errstate, "shared_lock": threading.RLock()}
     exec(compile(text, path, "exec"), names)
     return cuda.jit(names["entry"])

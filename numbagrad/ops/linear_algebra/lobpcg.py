@@ -50,10 +50,12 @@ def lobpcg(
         ``x.mT @ B @ x`` the identity.
 
     Raises:
-        RuntimeError: for matrices that are not square, or of integers.
+        RuntimeError: for matrices that are not square, of integers, or of complex numbers.
         ValueError: if there are fewer than 3 k rows, or for an unknown method.
     """
     check_matrices("lobpcg", A)
+    if A.is_complex():
+        raise RuntimeError(f"lobpcg(): expected matrices of real numbers, but got {A.dtype}")
     count = k if k is not None else 1 if X is None else X.shape[-1]
     if count < 1:
         raise RuntimeError(f"lobpcg(): argument 'k' must be positive, but got {count}")

@@ -54,7 +54,7 @@ def svd_lowrank(
     return (V, values, U) if is_wide else (U, values, V)
 
 
-def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
+def pca_lowrank(A: Tensor, q: Any = None, center: Any = True, niter: int = 2) -> Any:
     """The first ``q`` principal components of the rows of matrices, nearly: U, S and V.
 
     Args:
