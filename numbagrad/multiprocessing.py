@@ -105,7 +105,8 @@ class ProcessContext:
             ProcessExitedException: if a process ended in another way than by returning.
         """
         running = {each.sentinel: each for each in self.processes if each.exitcode is None}
-        _connection.wait(list(running), timeout=timeout)
+        if running:  # to wait for none of them would be to wait for ever
+            _connection.wait(list(running), timeout=timeout)
         for index, process in enumerate(self.processes):
             if process.exitcode not in (None, 0):
                 self._end(grace_period)

@@ -103,6 +103,10 @@ def fail(index):
 
 start = torch.multiprocessing.start_processes
 start(write, (sys.argv[1],), nprocs=2, start_method="fork")
+context = start(write, (sys.argv[1],), nprocs=2, start_method="fork", join=False)
+for process in context.processes:
+    process.join()
+assert context.join()  # of processes that have all ended
 for function, count in ((fail, 1), (os._exit, 2)):
     try:
         start(function, nprocs=count, start_method="fork")
@@ -113,7 +117,7 @@ for function, count in ((fail, 1), (os._exit, 2)):
 
 def test_processes(tmp_path):
     command = [sys.executable, "-c", PROCESSES, str(tmp_path)]  # pytest's workers must not fork
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
     assert sorted(os.listdir(tmp_path)) == ["0", "1"]
     raised, exited = found.stdout.splitlines()
     assert raised.startswith("ProcessRaisedException True")
