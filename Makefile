@@ -33,9 +33,12 @@ parity: $(VENV)/installed-parity
 	$(RUN) -m pytest tests/parity $(PROCESSES)
 
 # PyTorch's operator database beside torch: make operators ONLY="linalg.svd special.zeta" SHARD=1/4
+# Verdicts are kept in RECORD, and a run that was ended goes on there; AGAIN=1 judges those that failed again.
 SHARD ?= 1/1
+RECORD ?= build/operators.jsonl
 operators: $(VENV)/installed-operators
-	$(RUN) tests/parity/operator_database.py --shard $(SHARD) $(if $(ONLY),--only $(ONLY))
+	$(RUN) tests/parity/operator_database.py --shard $(SHARD) --record $(RECORD) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(AGAIN),--again)
 
 # Kernels for GPUs without one: in Numba's simulator, and compiled as far as ptxas.
 cuda: $(VENV)/installed-cuda-test
@@ -53,12 +56,15 @@ libraries: $(VENV)/installed-libraries
 
 # Several processes: every rank runs the tests of tests/distributed/ranks; jobs that fail on purpose, and
 # the launcher, are started by those of tests/distributed/jobs. Ranks that wait yield their core.
+# `make mpi RANKS=2 JOBS=` is the short form, which CI runs.
 MPIEXEC := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 \
 	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe NUMBAGRAD_NUM_THREADS=1 $(VENV)/bin/mpiexec
+RANKS := 2 4
+JOBS := tests/distributed/jobs
 mpi: $(VENV)/installed-mpi-test
-	$(MPIEXEC) -n 2 $(RUN) -m pytest -p no:cacheprovider tests/distributed/ranks
-	$(MPIEXEC) -n 4 $(RUN) -m pytest -p no:cacheprovider tests/distributed/ranks
-	$(RUN) -m pytest tests/distributed/jobs
+	set -e; for ranks in $(RANKS); do \
+		$(MPIEXEC) -n $$ranks $(RUN) -m pytest -p no:cacheprovider tests/distributed/ranks; done
+	$(if $(JOBS),$(RUN) -m pytest $(JOBS))
 
 # Libraries that take arrays of any namespace, and the tests of the standard in a folder of theirs:
 # make array-api TESTS=../array-api-tests
@@ -85,6 +91,12 @@ package: $(VENV)/installed-package
 	$(RUN) tools/ship_kernels.py
 	$(RUN) -m build --outdir dist .
 	$(RUN) -m pytest tests/packaging
+
+# The kernels for aarch64 beside this machine's, under qemu: apt install qemu-user, and the network.
+.PHONY: aarch64
+aarch64: $(VENV)/installed-package
+	$(RUN) tools/ship_kernels.py aarch64
+	$(RUN) tools/emulate_aarch64.py
 
 bench: $(VENV)/installed-bench
 	$(RUN) -m bench

@@ -1,9 +1,11 @@
 """Data parallel training over ranks: ``mpiexec -n 2 python -m bench.bench_distributed``.
 
-It times the step of one rank alone and the step of all ranks together, of a model of 10 MB with the
-same batch a rank, in turns and block by block; shows when sums of gradients are under way; and fits
-latency and bandwidth to sums of many sizes, from which it estimates steps of up to 1,024 ranks.
-Every rank computes with one thread. ``docs/distributed.md`` explains the model.
+It times three kinds of steps of a model of 10 MB in turns, with the same batch a rank: of one rank
+while the others sleep; of all ranks at the same time without any exchange, which shows what they
+take from each other's caches and cores; and the data parallel step. It shows when sums of gradients
+are under way, and fits latency and bandwidth to sums of many sizes, from which it estimates steps
+of up to 1,024 ranks. Every rank computes with one thread. ``docs/distributed.md`` explains the
+model.
 """
 
 from __future__ import annotations
@@ -46,50 +48,73 @@ def make_step(model: Any, compiled: bool) -> Callable[..., Any]:
     return torch.compile(step) if compiled else step
 
 
-def seconds(step: Callable[..., Any], data: Any, count: int) -> float:
-    """The time of a step, the mean of so many, until all ranks have done them."""
-    dist.barrier()
-    start = time.perf_counter()
-    for _ in range(count):
+def meet(sleeps: bool = False) -> None:
+    """Wait for all ranks; one that ``sleeps`` leaves its core to others meanwhile."""
+    work = dist.barrier(async_op=True)
+    while sleeps and not work.is_completed():
+        time.sleep(2e-4)
+    work.wait()
+
+
+def seconds(step: Callable[..., Any], data: Any, alone: bool = False) -> tuple[float, float]:
+    """The time of a step until all ranks have done it, and the time that it had this rank's core.
+
+    With ``alone`` rank 0 does it by itself while the others sleep.
+    """
+    works = not alone or dist.get_rank() == 0
+    meet(sleeps=not works)
+    start, start_of_core = time.perf_counter(), time.process_time()
+    if works:
         step(*data)
-    dist.barrier()
-    return (time.perf_counter() - start) / count
+    of_core = time.process_time() - start_of_core
+    meet(sleeps=not works)
+    return time.perf_counter() - start, of_core
 
 
-def compare(compiled: bool, blocks: int, count: int) -> tuple[float, list[tuple[float, int]]]:
-    """Time a step without and with the other ranks, in turns.
+#: The kinds of steps, in the order of the turns.
+KINDS = ("one rank, others asleep", "ranks without exchange", "data parallel")
 
-    All ranks compute at the same time in both, and both times end when the last rank is done, so
-    that what they take from each other is on both sides; the difference is the exchange. Returns
-    the least time of one rank, and when the sums start, as shares of the arithmetic of the step,
-    and their bytes.
+
+def compare(compiled: bool, blocks: int) -> tuple[float, list[tuple[float, int]]]:
+    """Time the three kinds of steps in turns, and print them.
+
+    Returns the median time of one rank, and when the sums start, as shares of the arithmetic of
+    the step, and their bytes.
     """
     rank = dist.get_rank()
     generator = torch.Generator().manual_seed(rank)
     images = torch.randn(BATCH, WIDTHS[0], generator=generator)
     labels = torch.randint(0, WIDTHS[-1], (BATCH,), generator=generator)
     data = images, labels
-    alone = make_step(network(), compiled)
+    single = make_step(network(), compiled)
     parallel = nn.parallel.DistributedDataParallel(
         network(), bucket_cap_mb=4, gradient_as_bucket_view=True
     )
     together = make_step(parallel, compiled)
-    for step in (alone, together):
-        seconds(step, data, 6)
-    times: list[list[float]] = [[], []]
-    for _ in range(blocks):
-        for found, step in zip(times, (alone, together), strict=True):
-            found.append(seconds(step, data, count))
+    kinds = ((single, True), (single, False), (together, False))
+    times: list[list[tuple[float, float]]] = [[], [], []]
+    for turn in range(blocks + 6):
+        for found, (step, alone) in zip(times, kinds, strict=True):
+            time_of_step = seconds(step, data, alone)
+            if turn >= 6:
+                found.append(time_of_step)
     if rank == 0:
-        one, all_of_them = (statistics.median(found) for found in times)
-        least = [min(found) for found in times]
-        print(
-            f"{'compiled' if compiled else 'eager'}: step of one rank {1e3 * one:.2f} ms, of "
-            f"{dist.get_world_size()} ranks {1e3 * all_of_them:.2f} ms: "
-            f"{all_of_them / one - 1:+.1%} (medians of {blocks} blocks; the least of them "
-            f"{1e3 * least[0]:.2f} and {1e3 * least[1]:.2f} ms: {least[1] / least[0] - 1:+.1%})"
-        )
-    return min(times[0]), show_overlap(together, data) if compiled else []
+        print_times("compiled" if compiled else "eager", times)
+    median = statistics.median([wall for wall, _ in times[0]])
+    return median, show_overlap(together, data) if compiled else []
+
+
+def print_times(title: str, times: list[list[tuple[float, float]]]) -> None:
+    """Print medians and least times of the three kinds, and how much more the last one takes."""
+    print(f"{title}, milliseconds of {len(times[0])} turns: median, least, median of the core")
+    columns = []
+    for kind, found in zip(KINDS, times, strict=True):
+        wall, core = ([1e3 * each[k] for each in found] for k in (0, 1))
+        columns.append((statistics.median(wall), min(wall), statistics.median(core)))
+        print(f"  {kind:24}", *[f"{value:8.2f}" for value in columns[-1]])
+    for kind, column in zip(KINDS[:2], columns, strict=False):
+        more = [f"{last / value - 1:+8.1%}" for last, value in zip(columns[2], column, strict=True)]
+        print(f"  {'over ' + kind:24}"[:26], *more)
 
 
 def show_overlap(step: Callable[..., Any], data: Any) -> list[tuple[float, int]]:
@@ -175,15 +200,14 @@ def print_estimates(
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--blocks", type=int, default=120)
-    parser.add_argument("--count", type=int, default=1, help="steps of a block")
     options = parser.parse_args()
     dist.init_process_group()
     torch.set_num_threads(1)
     size = 4 * sum([a * b + b for a, b in itertools.pairwise(WIDTHS)])
     if dist.get_rank() == 0:
         print(f"model of {size / 1e6:.1f} MB, batch {BATCH} a rank, one thread a rank")
-    compare(False, options.blocks, options.count)
-    step, sums = compare(True, options.blocks, options.count)
+    compare(False, options.blocks)
+    step, sums = compare(True, options.blocks)
     sizes, times = measured_sums(16 << 20)
     if dist.get_rank() == 0:
         for each, seconds_of_it in zip(sizes, times, strict=True):

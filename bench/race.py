@@ -2,7 +2,8 @@
 
 Used by the fixture ``race`` of ``conftest.py``. Each turn runs every contestant for about the same
 time, one after the other; a row reports the median over the turns and the ratios of medians. With
-``BENCH_LEAST=1`` it is the least: on a machine that others load, all else is their time.
+``BENCH_LEAST=1`` it is the least: on a machine that others load, all else is their time. With
+``BENCH_CPU_TIME=1`` the clock is the CPU time of the process, for one thread on such a machine.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 
-#: Seconds of one run, and how often the contestants take turns.
-RUN_SECONDS = 0.02
-TURNS = 11
+#: Seconds of one run, and how often the contestants take turns. On a busy machine many short runs
+#: find a quiet moment.
+RUN_SECONDS = float(os.environ.get("BENCH_SECONDS", "0.02"))
+TURNS = int(os.environ.get("BENCH_TURNS", "11"))
 
 #: Calls before any timing: the first ones of a compiled function record, compile and check it.
 FIRST_CALLS = 5
 
 #: Idle threads of OpenMP spin for a while and would take the CPU from whoever is timed next.
-PAUSE_SECONDS = 0.02
+PAUSE_SECONDS = min(0.02, RUN_SECONDS)
+
+
+_clock = time.process_time if os.environ.get("BENCH_CPU_TIME") == "1" else time.perf_counter
 
 
 @dataclasses.dataclass
@@ -47,10 +52,10 @@ class Row:
 
 def time_of_calls(function: Callable[[], object], calls: int) -> float:
     """Seconds of one call, the mean of so many."""
-    start = time.perf_counter()
+    start = _clock()
     for _ in range(calls):
         function()
-    return (time.perf_counter() - start) / calls
+    return (_clock() - start) / calls
 
 
 def calls_in_a_turn(function: Callable[[], object]) -> int:

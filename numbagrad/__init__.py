@@ -100,6 +100,7 @@ from .ops.indexing.mask_write import *
 from .ops.products.matmul import *
 from .ops.views.parts import *
 from .ops.complex.lazy_conj import *
+from .ops.conversion.other_devices import *
 from .ops.conversion.query import *
 from .ops.creation.random import *
 from .ops.views.rearrange import *
@@ -154,6 +155,7 @@ from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size
 from .tensor import Tensor
+from .torch_function import register_overrides as _register_overrides
 from .warn_once import is_warn_always_enabled, set_warn_always
 
 newaxis = None
@@ -197,6 +199,23 @@ _find, __dir__ = _lazy_names(
                 "use_deterministic_algorithms",
             ),
             ".switches",
+        ),
+        **dict.fromkeys(
+            (
+                "_assert", "_assert_async", "_check", "_check_index", "_check_is_size",
+                "_check_not_implemented", "_check_tensor_all", "_check_type", "_check_value",
+                "_shape_as_tensor", "get_device_module", "sym_float", "sym_int", "sym_ite",
+                "sym_max", "sym_min", "sym_not",
+            ),
+            ".program_checks",
+        ),
+        "Future": ".futures",
+        **dict.fromkeys(
+            (
+                "_chunk_cat", "_native_batch_norm_legit", "_unsafe_masked_index",
+                "_unsafe_masked_index_put_accumulate",
+            ),
+            ".aten_functions",
         ),
         "_VF": "._VF",
         "_unique": "._VF",
@@ -248,7 +267,10 @@ _find, __dir__ = _lazy_names(
 def __getattr__(name):
     if name == "__version__":  # asked each time: what it says depends on the package's name
         return _torch_alias.seen_version()
+    if name == "torch":  # ``torch.torch``, which annotations of programs have
+        return _torch_alias.package()
     return _find(name)
 
 
 _torch_alias.register()
+_register_overrides(lambda: _find("overrides"))

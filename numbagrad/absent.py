@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["absent", "lacking"]
+__all__ = ["AbsentAttributeError", "absent", "absent_if_missing", "lacking"]
 
 _OURS = __name__.partition(".")[0]
+
+
+class AbsentAttributeError(NotImplementedError, AttributeError):
+    """An attribute of what is not there, which is one that is missing to ``hasattr``."""
 
 
 class _Absent(type):
@@ -27,7 +32,7 @@ class _Absent(type):
     def __getattr__(cls, name: str) -> NoReturn:
         if name.startswith("_"):  # Python and its tools ask for these
             raise AttributeError(name)
-        raise NotImplementedError(cls._reason)
+        raise AbsentAttributeError(cls._reason)
 
     def __repr__(cls) -> str:
         return f"<{cls.__module__}.{cls.__qualname__}, which numbagrad does not have>"
@@ -43,6 +48,33 @@ def absent(path: str, reason: str) -> type:
     module, _, name = path.rpartition(".")
     text = f"{path} is not available in numbagrad: {reason}"
     return _Absent(name, (), {"__module__": module, "_reason": text, "__doc__": text})
+
+
+def absent_if_missing(module: ModuleType, path: str) -> None:
+    """Let the names, and the modules, that torch's ``path`` has beside those of a module be absent.
+
+    Of ``torch._C`` names stay missing: programs ask whether they are there.
+    """
+    if not hasattr(module, "__path__"):
+        module.__path__ = []  # what lies below it is asked of the finder of torch's names
+    if path == "torch._C":
+        return
+    own: Callable[[str], Any] | None = vars(module).get("__getattr__")
+
+    def find(name: str) -> Any:
+        if own is not None:
+            try:
+                return own(name)
+            except AttributeError:
+                if name.startswith("__"):
+                    raise
+        if name.startswith("__"):  # Python and its tools ask for these
+            raise AttributeError(f"module {path!r} has no attribute {name!r}")
+        value = absent(f"{path}.{name}", "it is an internal part of torch")
+        setattr(module, name, value)
+        return value
+
+    module.__getattr__ = find  # type: ignore[method-assign]
 
 
 def lacking(

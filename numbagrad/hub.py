@@ -18,6 +18,8 @@ __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_stat
            "set_dir"]  # fmt: skip
 
 _FILE = "hubconf.py"
+#: The beginning of a hash, in the name of a file.
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _dir: str | None = None
 
 
@@ -25,9 +27,13 @@ def get_dir() -> str:
     """The folder of ``set_dir``, or torch's of old: ``$TORCH_HOME/hub``."""
     if _dir is not None:
         return _dir
+    return os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
+    """The folder where torch keeps files."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
@@ -171,7 +177,6 @@ def download_url_to_file(
 
 
 #: A hash in the name of a file, as model zoos write it.
-_HASH_IN_NAME = re.compile(r"-([a-f0-9]*)\.")
 
 
 def load_state_dict_from_url(
@@ -206,6 +211,15 @@ def load_state_dict_from_url(
     name = file_name or os.path.basename(unquote(urlsplit(url).path))
     copy = os.path.join(folder, name)
     if not os.path.exists(copy):
-        found = _HASH_IN_NAME.search(name) if check_hash else None
+        found = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, copy, found and found.group(1), progress)
     return load_checkpoint(copy, map_location=map_location, weights_only=weights_only)
+
+
+def __getattr__(name: str) -> Any:
+    """``tqdm``: the progress bar of that package, which libraries take from here."""
+    if name != "tqdm":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tqdm.auto import tqdm
+
+    return tqdm

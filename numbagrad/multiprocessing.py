@@ -9,6 +9,7 @@ import multiprocessing as _python
 import multiprocessing.connection as _connection
 import os
 import signal as _signal
+import sys
 import tempfile as _tempfile
 import traceback as _traceback
 from multiprocessing import *  # noqa: F403
@@ -70,7 +71,11 @@ def _run(fn: Any, index: int, args: tuple[Any, ...], report: str) -> None:
     try:
         fn(index, *args)
     except KeyboardInterrupt:
-        pass
+        # Ctrl-C reaches the parent too, whose traceback is enough. The process ends by the signal
+        # itself, so that one which was interrupted alone does not count as one that has succeeded.
+        sys.stdout.flush()
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+        _signal.raise_signal(_signal.SIGINT)
     except Exception:
         with open(report, "w", encoding="utf-8") as file:
             file.write(_traceback.format_exc())

@@ -89,8 +89,11 @@ def fill_uniform(
     if kernel is not None and low == 0.0 and high == 1.0 and array.flags.c_contiguous:
         (generator or default_generator()).run(kernel, array, 0.0, 1.0)
         return
-    if array.dtype.kind == "c" and array.flags.c_contiguous and (low, high) == (0.0, 1.0):
-        fill_uniform(generator, array.reshape(-1).view(array.real.dtype))
+    if array.dtype.kind == "c":
+        parts = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
+        fill_uniform(generator, parts.reshape(-1).view(array.real.dtype), low, high)
+        if parts is not array:
+            array[...] = parts
         return
     _require_floating("uniform_", array)
     low, high = float(low), float(high)

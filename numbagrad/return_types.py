@@ -9,12 +9,13 @@ from collections import namedtuple
 from typing import Any
 
 __all__ = [
-    "aminmax", "cummax", "cummin", "frexp", "geqrf", "histogram", "kthvalue",
+    "aminmax", "cummax", "cummin", "frexp", "geqrf", "histogram", "histogramdd",
+    "kthvalue",
     "linalg_cholesky_ex", "linalg_eig", "linalg_eigh", "linalg_inv_ex", "linalg_lstsq",
     "linalg_ldl_factor", "linalg_ldl_factor_ex",
-    "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_qr", "linalg_solve_ex",
-    "linalg_svd", "lu_unpack", "max", "median", "min", "mode", "nanmedian", "qr", "slogdet", "sort",
-    "svd", "topk", "triangular_solve",
+    "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_qr", "linalg_slogdet",
+    "linalg_solve_ex", "linalg_svd", "lu_unpack", "max", "median", "min", "mode", "nanmedian",
+    "qr", "slogdet", "sort", "svd", "topk", "triangular_solve",
 ]  # fmt: skip
 
 
@@ -36,6 +37,7 @@ cummin = _named("cummin", "values", "indices")
 frexp = _named("frexp", "mantissa", "exponent")
 geqrf = _named("geqrf", "a", "tau")
 histogram = _named("histogram", "hist", "bin_edges")
+histogramdd = _named("histogramdd", "hist", "bin_edges")
 kthvalue = _named("kthvalue", "values", "indices")
 linalg_cholesky_ex = _named("linalg_cholesky_ex", "L", "info")
 linalg_eig = _named("linalg_eig", "eigenvalues", "eigenvectors")
@@ -48,6 +50,7 @@ linalg_ldl_factor_ex = _named("linalg_ldl_factor_ex", "LD", "pivots", "info")
 linalg_lu_factor = _named("linalg_lu_factor", "LU", "pivots")
 linalg_lu_factor_ex = _named("linalg_lu_factor_ex", "LU", "pivots", "info")
 linalg_qr = _named("linalg_qr", "Q", "R")
+linalg_slogdet = _named("linalg_slogdet", "sign", "logabsdet")
 linalg_solve_ex = _named("linalg_solve_ex", "result", "info")
 linalg_svd = _named("linalg_svd", "U", "S", "Vh")
 lu_unpack = _named("lu_unpack", "P", "L", "U")
@@ -62,3 +65,15 @@ sort = _named("sort", "values", "indices")
 svd = _named("svd", "U", "S", "V")
 topk = _named("topk", "values", "indices")
 triangular_solve = _named("triangular_solve", "solution", "cloned_coefficient")
+
+#: What functions return whose results were written into an ``out``, under torch's names.
+_WRITTEN = (
+    "aminmax", "cummax", "cummin", "frexp", "geqrf", "histogram", "kthvalue",
+    "linalg_cholesky_ex", "linalg_eig", "linalg_eigh", "linalg_inv_ex", "linalg_ldl_factor",
+    "linalg_ldl_factor_ex", "linalg_lstsq", "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex",
+    "linalg_qr", "linalg_slogdet", "linalg_solve_ex", "linalg_svd", "lu_unpack", "max", "median",
+    "min", "mode", "nanmedian", "qr", "slogdet", "sort", "svd", "topk", "triangular_solve",
+)  # fmt: skip
+globals().update({f"{name}_out": globals()[name] for name in _WRITTEN})
+#: Every class by its name.
+all_return_types = [globals()[name] for name in __all__]

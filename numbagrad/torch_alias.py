@@ -19,12 +19,34 @@ from typing import Any
 
 from ._version import __version__ as own_version
 
-__all__ = ["TORCH_VERSION", "finder", "is_torch", "register", "seen_version"]
+__all__ = ["TORCH_VERSION", "finder", "is_torch", "package", "register", "seen_version"]
 
 #: The torch that this package follows, as programs see it that ask ``torch`` for its version.
 TORCH_VERSION = "2.13.0+numbagrad"
 
 _OURS = __name__.partition(".")[0]
+#: Packages of torch whose modules are parts of what this package does in another way, or not at
+#: all. Programs import names from them that they may never use: a module below them that is not
+#: there is one whose names are absent (``absent.py``).
+_INTERNALS = frozenset(
+    """
+    _C _custom_op _custom_ops _decomp _dispatch _dynamo _export _functorch _guards
+    _higher_order_ops _inductor _lazy _library _logging _ops _prims _prims_common _refs
+    _subclasses ao compiler cuda distributed export fx jit library masked nested onnx package
+    quantization sparse
+    """.split()
+)
+
+
+def _is_internal(name: str) -> bool:
+    """Whether ``torch.a.b`` is a path of which only programs of torch itself need the whole."""
+    parts = name.split(".")[1:]
+    return parts[0] in _INTERNALS or any(part.startswith("_") for part in parts[1:])
+
+
+def package() -> ModuleType:
+    """This package, whatever name it has."""
+    return sys.modules[_OURS]
 
 
 def is_torch() -> bool:
@@ -62,6 +84,25 @@ class _Loader:
         real = importlib.import_module(self._real)
         sys.modules[spec.name] = real
         share_hidden(self._real)
+        if _is_internal(spec.name):
+            from .absent import absent_if_missing
+
+            absent_if_missing(real, spec.name)
+
+
+class _AbsentLoader:
+    """Makes the stand-in of a module of torch's internals."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Nothing: Python's own kind of module."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Let every name of the module be absent."""
+        from .absent import absent_if_missing
+
+        module.__doc__ = f"``{module.__name__}``, which is not there."
+        absent_if_missing(module, module.__name__)
 
 
 def share_hidden(real: str) -> None:
@@ -86,13 +127,17 @@ class Finder:
             return None
         real = _OURS + name[len("torch") :]
         parent, _, child = real.rpartition(".")
-        importlib.import_module(parent)
-        seen = vars(sys.modules[parent]).get(child)
-        if callable(seen):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        found = importlib.util.find_spec(real)
+        found = None
+        above = sys.modules.get(name.rpartition(".")[0])
+        if not isinstance(getattr(above, "__loader__", None), _AbsentLoader):
+            importlib.import_module(parent)
+            seen = vars(sys.modules[parent]).get(child)
+            if callable(seen):
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            found = importlib.util.find_spec(real)
         if found is None:
-            return None
+            missing: Any = _AbsentLoader()
+            return ModuleSpec(name, missing, is_package=True) if _is_internal(name) else None
         loader: Any = _Loader(real)
         is_package = found.submodule_search_locations is not None
         spec = ModuleSpec(name, loader, origin=found.origin, is_package=is_package)

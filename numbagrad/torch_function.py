@@ -13,8 +13,23 @@ from typing import Any
 
 __all__ = [
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "ask", "contexts",
-    "disabled_torch_function", "has_override", "overriding", "plain_types", "state",
+    "disabled_torch_function", "has_override", "load_overrides", "overriding", "plain_types",
+    "register_overrides", "state",
 ]  # fmt: skip
+
+
+_import_overrides: Callable[[], Any]
+
+
+def register_overrides(load: Callable[[], Any]) -> None:
+    """Say how ``overrides.py`` is imported, which is built on Tensor; done by the package."""
+    global _import_overrides
+    _import_overrides = load
+
+
+def load_overrides() -> Any:
+    """``overrides.py``, whose import wakes the layer that asks classes."""
+    return _import_overrides()
 
 
 def disabled_torch_function(

@@ -10,6 +10,7 @@ for the kernels that come with the package.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import pathlib
 import subprocess
@@ -113,11 +114,38 @@ def transformer(torch: Any) -> None:
         loss().backward()
         nn.utils.clip_grad_norm_(parts.parameters(), 1.0)
         optimizer.step()
+    _written_out_attention(torch)
     with torch.no_grad():
         logits = head(embedding(tokens))[:, -1, :] / 0.8
         values, _ = torch.topk(logits, 10)
         logits[logits < values[:, [-1]]] = -float("inf")
         torch.multinomial(torch.softmax(logits, dim=-1), num_samples=1)
+
+
+def _written_out_attention(torch: Any) -> None:
+    """Attention as programs write it themselves, and stacks of layers, with the usual masks."""
+    nn = torch.nn
+    x = torch.randn(2, 8, 64)
+    causal = torch.tril(torch.ones(8, 8))
+    qkv, out = nn.Linear(64, 192), nn.Linear(64, 64)
+    q, k, v = [each.view(2, 8, 4, 16).transpose(1, 2) for each in qkv(x).split(64, dim=2)]
+    scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(16))
+    for mask in (causal == 0, causal[None, None] == 0, torch.ones(8, 8).triu(1).bool()):
+        weights = scores.masked_fill(mask, float("-inf")).softmax(dim=-1)
+        y = (nn.functional.dropout(weights, 0.1) @ v).transpose(1, 2).contiguous().view(2, 8, 64)
+        (out(y) + x).sum().backward(retain_graph=True)
+    mask = nn.Transformer.generate_square_subsequent_mask(8)
+    for layer in (
+        nn.TransformerEncoderLayer(64, 4, 128, 0.1, "gelu", batch_first=True, norm_first=True),
+        nn.TransformerEncoderLayer(64, 4, 128, batch_first=True),
+    ):
+        stack = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        stack(x, mask=mask, is_causal=True).sum().backward()
+        stack(x, src_key_padding_mask=torch.zeros(2, 8).bool()).sum().backward()
+        stack(x).sum().backward()
+    attention = nn.MultiheadAttention(64, 4, batch_first=True)
+    attention(x, x, x)[0].sum().backward()
+    nn.GELU(approximate="tanh")(out(x)).sum().backward()
 
 
 def sequences(torch: Any) -> None:
@@ -197,17 +225,39 @@ def losses(torch: Any) -> None:
         _train(torch, model, lambda: model(x.detach()).pow(2).mean(), optimizer)
 
 
+def large_arrays(torch: Any) -> None:
+    """Launches that go over threads, and arrays from the pool of buffers."""
+    x = torch.randn(2048, 1024, requires_grad=True)
+    w = torch.randn(1024, 256, requires_grad=True)
+    for _ in range(3):
+        (x.mm(w).relu() + 1).sum().backward()
+        (x * 2 + x.exp()).mean().backward()
+        x.t().contiguous().softmax(1).sum().backward()
+
+
 #: Programs whose kernels are compiled ahead, by name.
 PROGRAMS: dict[str, Callable[[Any], None]] = {
     function.__name__: function
-    for function in (two_layer, images, transformer, sequences, operators, losses)
+    for function in (two_layer, images, transformer, sequences, operators, losses, large_arrays)
 }
+
+
+def _compile_at_once() -> None:
+    """Have this process compile at once what others compile when it has become worth it."""
+    from .executor import deferred, memory, pool
+    from .program import run_single
+
+    deferred.CALLS_WORTH_COMPILING = 0
+    run_single.CALLS_WORTH_COMPILING = 0
+    memory.BYTES_WORTH_COMPILING = 0
+    pool.SECONDS_WORTH_COMPILING = 0.0
 
 
 def run_program(name: str) -> None:
     """Run one of :data:`PROGRAMS` in this process."""
     import numbagrad
 
+    _compile_at_once()
     numbagrad.manual_seed(0)
     PROGRAMS[name](numbagrad)
 

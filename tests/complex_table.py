@@ -58,6 +58,10 @@ COMPLEX_ENTRIES = [
         "acosh atanh reciprocal square neg abs angle sgn conj conj_physical"
     ),
     ComplexEntry("rsqrt", lambda t, z: t.rsqrt(z), (Z,), lambda z: 1 / np.sqrt(z)),
+    ComplexEntry(
+        "logaddexp", lambda t, a, b: t.logaddexp(a, b), (Z, Z),
+        lambda a, b: a + np.log(1 + np.exp(b - a)),
+    ),
     ComplexEntry("sigmoid", lambda t, z: t.sigmoid(z), (Z,), lambda z: 1 / (1 + np.exp(-z))),
     ComplexEntry("sinc", lambda t, z: t.sinc(z), (Z,), np.sinc),
     ComplexEntry("real", lambda t, z: z.real, (Z,), np.real),

@@ -16,13 +16,21 @@ from numbagrad.codegen.compiler import compile_to_object
 from numbagrad.codegen.loader import load, target
 from numbagrad.formula import print_numba, trace
 from numbagrad.formula.expression import make
-from numbagrad.kernels.vector_math import CPU_BOUNDED, CPU_INSTRUCTED, CPU_LOWERING
-
-SIGNATURE = "void(int64, int64, int64)"
+from numbagrad.kernels.vector_math import (
+    CIRCULAR_BOUND,
+    CPU_BOUNDED,
+    CPU_INSTRUCTED,
+    CPU_LOWERING,
+    GELU_BOUND,
+)
 
 #: The kinds of lowerings: for every argument on every CPU, for arguments within a bound, and with
 #: the instructions of a CPU that has them.
 ANY, BOUNDED, INSTRUCTED = "any", "bounded", "instructed"
+
+
+#: Functions of two arguments; powers have tests of their own.
+BINARY = ("pow", "times_power_of_two")
 
 
 def rules(kind: str) -> dict[tuple[str, str], Callable]:
@@ -32,58 +40,75 @@ def rules(kind: str) -> dict[tuple[str, str], Callable]:
 
 
 def _lines(function: str, dtype: str, kind: str) -> tuple[list[str], list[str]]:
-    """The function as statements, and where its result is."""
-    return print_numba(trace(lambda x: make(function, x)), dtype, rules(kind))
+    """The function as statements over x, or x and y, and where its result is."""
+    if function in BINARY:
+        formula = trace(lambda x, y: make(function, x, y))
+    else:
+        formula = trace(lambda x: make(function, x))
+    return print_numba(formula, dtype, rules(kind))
 
 
-#: Every lowering that this CPU can run: function, dtype, and its kind.
+_UNARY = sorted(key for key in CPU_LOWERING if key[0] not in BINARY)
+
+#: Every lowering of a function of one argument that this CPU can run: function, dtype, kind.
 LOWERINGS = (
-    [(function, dtype, ANY) for function, dtype in sorted(CPU_LOWERING)]
-    + [(function, dtype, BOUNDED) for function, dtype in sorted(CPU_BOUNDED)]
+    [(function, dtype, ANY) for function, dtype in _UNARY]
+    + [(*key, BOUNDED) for key in sorted(CPU_BOUNDED) if key[0] not in BINARY]
     + [
         (function, dtype, INSTRUCTED)
-        for function, dtype in sorted(CPU_LOWERING)
+        for function, dtype in _UNARY
         if target().vector_bits == 512
         and _lines(function, dtype, INSTRUCTED) != _lines(function, dtype, ANY)
     ]
 )
 
 
+def bound_of(function: str, dtype: str) -> float:
+    """The magnitude of the argument up to which the bounded lowering holds."""
+    return GELU_BOUND if function == "gelu" else CIRCULAR_BOUND[dtype]
+
+
 def within_bound(function: str, dtype: str, kind: str, x: np.ndarray) -> np.ndarray:
     """Whether a lowering is meant for each of the arguments; NaN is within every bound."""
-    bound = CPU_BOUNDED[function, dtype][0] if kind == BOUNDED else np.inf
+    bound = bound_of(function, dtype) if kind == BOUNDED else np.inf
     return ~(np.abs(x) > bound)
 
 
-def loop(function: str, dtype: str, kind: str = ANY) -> Callable[[int, int, int], None]:
-    """The function in a loop over `count` elements at the address `source`, ready to compile."""
+def loop(function: str, dtype: str, kind: str = ANY) -> Callable[..., None]:
+    """The function in a loop over `count` elements from the addresses of its arguments."""
     lines, (result,) = _lines(function, dtype, kind)
-    body = "\n".join(f"        {line}" for line in lines)
+    names = ("x", "y") if function in BINARY else ("x",)
+    body = [f"{name} = load(at_{name}, i, {dtype})" for name in names] + lines
     source = (
         "import math\n"
         "from numbagrad.codegen.intrinsics import *\n"
         "from numbagrad.codegen.instructions import *\n"
-        "def kernel(source, target, count):\n"
+        f"def kernel({', '.join(f'at_{name}' for name in names)}, target, count):\n"
         "    for i in range(count):\n"
-        f"        x = load(source, i, {dtype})\n"
-        f"{body}\n"
-        f"        store(target, i, {result}, {dtype})\n"
+        + "".join(f"        {line}\n" for line in body)
+        + f"        store(target, i, {result}, {dtype})\n"
     )
     namespace: dict = {}
     exec(source, namespace)
     return namespace["kernel"]
 
 
-@functools.cache
-def compiled(function: str, dtype: str, kind: str = ANY) -> Callable[[np.ndarray], np.ndarray]:
-    """The function over contiguous arrays of `dtype`."""
-    address = load(compile_to_object(loop(function, dtype, kind), SIGNATURE), "numbagrad_entry")
-    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(address)
+def signature(function: str) -> str:
+    """The signature of the loop of a function."""
+    return f"void({', '.join(['int64'] * (4 if function in BINARY else 3))})"
 
-    def run(x: np.ndarray) -> np.ndarray:
-        x = np.ascontiguousarray(x, dtype=dtype)
-        out = np.empty_like(x)
-        entry(x.ctypes.data, out.ctypes.data, x.size)
+
+@functools.cache
+def compiled(function: str, dtype: str, kind: str = ANY) -> Callable[..., np.ndarray]:
+    """The function over contiguous arrays of `dtype`."""
+    text = signature(function)
+    address = load(compile_to_object(loop(function, dtype, kind), text), "numbagrad_entry")
+    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * text.count("int64"))(address)
+
+    def run(*arguments: np.ndarray) -> np.ndarray:
+        arrays = [np.ascontiguousarray(x, dtype=dtype) for x in arguments]
+        out = np.empty_like(arrays[0])
+        entry(*[x.ctypes.data for x in (*arrays, out)], out.size)
         return out
 
     return run

@@ -1,4 +1,4 @@
-"""Random programs for ``fuzz_check.py``: statements in torch's interface, drawn with hypothesis.
+"""Random programs for ``fuzz_check.py``: statements in torch's interface, drawn by random integers.
 
 A program is a list of lines over ``t``, which is either library. Its writer runs each line in
 torch while it writes, so that most statements fit the tensors that there are; those that torch
@@ -145,10 +145,10 @@ class Program:
 
 
 class Writer:
-    """Writes one program; ``draw`` is hypothesis' function of that name."""
+    """Writes one program; ``integer`` draws a number from the first to the last of a range."""
 
-    def __init__(self, draw: Callable[[Any], Any], for_compile: bool = False) -> None:
-        self.draw = draw
+    def __init__(self, integer: Callable[[int, int], int], for_compile: bool = False) -> None:
+        self.integer = integer
         self.for_compile = for_compile
         self.program = Program()
         self.scope: dict[str, Any] = {"t": torch, "n": 1.5, "flag": True}
@@ -158,11 +158,11 @@ class Writer:
     # --- choices ---------------------------------------------------------------------------------
 
     def pick(self, items: Sequence[Item]) -> Item:
-        return items[self.draw(st.integers(0, len(items) - 1))]
+        return items[self.integer(0, len(items) - 1)]
 
     def chance(self, percent: int) -> bool:
         """Whether something happens that simpler programs do without."""
-        return bool(self.draw(st.integers(0, 99)) >= 100 - percent)
+        return bool(self.integer(0, 99) >= 100 - percent)
 
     def tensors(self, test: Callable[[Any], bool] = lambda x: True) -> list[str]:
         """The names of tensors of a moderate size, the youngest first."""
@@ -235,7 +235,7 @@ class Writer:
         kind = drawn.fixed or kind or (self.pick(KINDS) if self.chance(20) else self.kind)
         shape = drawn.shape if drawn.shape != (5,) else self.pick(SHAPES)
         differentiable = "float" in kind or "complex" in kind
-        made = Given(f"a{len(self.program.given)}", kind, shape, self.draw(st.integers(0, 99)),
+        made = Given(f"a{len(self.program.given)}", kind, shape, self.integer(0, 99),
                      differentiable and not self.chance(30), drawn)  # fmt: skip
         self.program.given.append(made)
         self.run(made.line())
@@ -319,8 +319,8 @@ class Writer:
         """An expression that shows the memory of a tensor otherwise."""
         name = self.tensor()
         x = self.scope[name]
-        dim = self.draw(st.integers(-x.dim(), max(x.dim() - 1, 0)))
-        other = self.draw(st.integers(-x.dim(), max(x.dim() - 1, 0)))
+        dim = self.integer(-x.dim(), max(x.dim() - 1, 0))
+        other = self.integer(-x.dim(), max(x.dim() - 1, 0))
         size = x.shape[dim] if x.dim() else 0
         least = min(size, 1)
         return name + self.pick((
@@ -343,7 +343,7 @@ class Writer:
         """What stands in brackets after a tensor."""
         x = self.scope[name]
         parts: list[str] = []
-        for size in x.shape[: self.draw(st.integers(1, max(x.dim(), 1)))]:
+        for size in x.shape[: self.integer(1, max(x.dim(), 1))]:
             last = max(size - 1, 0)
             parts.append(self.pick((
                 "0", ":", "1:", "-1", "::2", "None", f"t.tensor([0, {last}])", f"[{last}, 0]",
@@ -356,7 +356,7 @@ class Writer:
 
     def written(self) -> str:
         """A statement that writes a tensor in place."""
-        kind = self.draw(st.integers(0, 9))
+        kind = self.integer(0, 9)
         if kind < 4:
             name = self.tensor()
             text = self.pick(IN_PLACE_OF_ANY)
@@ -386,7 +386,7 @@ class Writer:
 
     def statement(self) -> None:
         """Add one statement of any kind."""
-        kind = self.draw(st.integers(0, 99))
+        kind = self.integer(0, 99)
         guard = ""
         if not self.for_compile and self.chance(5):
             guard = f"with {self.pick(CONTEXTS)}: "
@@ -448,14 +448,21 @@ class Writer:
             self.run(f"{left} = t.autograd.grad({total}, [{names}], allow_unused=True)")
 
 
-@st.composite
-def programs(draw: Callable[[Any], Any], for_compile: bool = False, longest: int = 14) -> Program:
-    """Programs of a few inputs, some statements, and gradients; those for compile do not raise."""
-    writer = Writer(draw, for_compile)
-    for _ in range(draw(st.integers(1, 3))):
+def written_program(
+    integer: Callable[[int, int], int], for_compile: bool = False, longest: int = 14
+) -> Program:
+    """A program of a few inputs, some statements, and gradients; one for compile does not raise."""
+    writer = Writer(integer, for_compile)
+    for _ in range(integer(1, 3)):
         writer.given()
-    for _ in range(draw(st.integers(1, longest))):
+    for _ in range(integer(1, longest)):
         writer.statement()
     if not for_compile:
         writer.ending()
     return writer.program
+
+
+@st.composite
+def programs(draw: Callable[[Any], Any], for_compile: bool = False, longest: int = 14) -> Program:
+    """Such programs, drawn with hypothesis."""
+    return written_program(lambda low, high: draw(st.integers(low, high)), for_compile, longest)

@@ -155,3 +155,6 @@ _floats("nanquantile", lambda t, x: t.nanquantile(
             with_gaps(t, x), t.tensor([0.1, 0.8], dtype=x.dtype), keepdim=True), normal(3, 6),
         lambda x: np.asarray(np.nanquantile(with_gaps(np, x), [0.1, 0.8], keepdims=True),
                              x.dtype), case="several")  # fmt: skip
+_floats("segment_reduce",
+        lambda t, x: t.segment_reduce(x, "mean", lengths=t.tensor([1, 3, 1, 1])), normal(6, 2),
+        lambda x: np.stack([x[0], x[1:4].mean(0), x[4], x[5]]))  # fmt: skip

@@ -11,6 +11,7 @@ import copy
 import dataclasses
 import gc
 import importlib
+import re
 import sys
 import textwrap
 import warnings
@@ -49,6 +50,7 @@ class Kind:
         raises: whether calls raise, in eager execution too.
         distinct: whether every call gives another result, so that values cannot be compared.
         compiles: whether reading it has to stay compiled.
+        among: the places where it is tried.
     """
 
     setup: str = ""
@@ -62,6 +64,7 @@ class Kind:
     raises: bool = False
     distinct: bool = False
     compiles: bool = False
+    among: tuple[str, ...] = PLACES
 
     @property
     def roles(self) -> list[str]:
@@ -77,7 +80,7 @@ class Kind:
         """Where its code may lie; what is bound anew in a module is read where it is bound."""
         text = self.setup + self.change + self.write + self.read + self.state
         local = self.whole or "global " in text or "__name__" in text or "globals()" in text
-        return [*PLACES[:3]] if local else [*PLACES]
+        return [x for x in self.among if not (local and x == "object")]
 
 
 #: What may stand behind the name of a kind.
@@ -91,14 +94,17 @@ def kinds_in(text: str) -> dict[str, Kind]:
 
     ``== name  [options]`` begins a kind, ``-- part`` each of its parts after the setup. A kind
     with the option ``prelude`` is the beginning of the setup of those that say ``-- with name``.
-    The state is the value that is read, unless a kind says otherwise.
+    A line ``# places: ...`` at the head names the places where the kinds are tried. The state is
+    the value that is read, unless a kind says otherwise.
     """
     kinds, preludes = {}, {}
+    places = re.match(r"(?:#.*\n)*?# places: (.*)\n", text)
+    among = tuple(places[1].split()) if places else PLACES
     for block in text.split("\n== ")[1:]:
         head, *lines = block.rstrip("\n").split("\n")
         name, _, options = head.partition("  [")
         words = options.rstrip("]").split(", ") if options else []
-        parts: dict[str, Any] = {"setup": ""}
+        parts: dict[str, Any] = {"setup": "", "among": among}
         part = "setup"
         for line in lines:
             if line.startswith("-- with "):

@@ -595,4 +595,25 @@ _add(
         floats(4, 3), floats(3), floats(3), floats(3), floats(3), True, 0.1, 1e-5
     ),
     lambda t: t.native_group_norm(floats(2, 4, 3), floats(4), floats(4), 2, 4, 3, 2, 1e-5),
+    lambda t: t.histogramdd(floats(6, 2), 3),
+    lambda t: t.nonzero_static(ints(0, 1, 2), size=3),
+    lambda t: t.segment_reduce(floats(5), "sum", lengths=ints(2, 3)),
+    lambda t: t.empty_permuted((2, 3), (1, 0)),
+    lambda t: t.nn.functional.linear_cross_entropy(floats(3, 4), floats(5, 4), ints(0, 1, 2)),
+    lambda t: t.conv_tbc(floats(5, 2, 3), floats(2, 3, 4), floats(4), 1),
+    lambda t: t.nn.functional.conv_tbc(floats(5, 2, 3), floats(2, 3, 4), floats(4), 1),
+    lambda t: t.nn.functional.native_channel_shuffle(floats(1, 4, 2, 2), 2),
+    lambda t: t.affine_grid_generator(floats(1, 2, 3), [1, 1, 2, 2], False),
+    lambda t: t.embedding_renorm_(floats(4, 3), ints(0, 2), 0.5, 2.0),
+    lambda t: t.fake_quantize_per_tensor_affine(floats(3, 4), 0.1, 2, 0, 9),
+    lambda t: t.fake_quantize_per_channel_affine(
+        floats(3, 4), floats(3), ints(0, 1, 2).int(), 0, 0, 9
+    ),
+    lambda t: t.frobenius_norm(floats(3, 4), [0]),
+    lambda t: t.nuclear_norm(floats(3, 4)),
+    lambda t: t.gcd_(ints(4, 6), ints(6, 9)),
+    lambda t: t.lcm_(ints(4, 6), ints(6, 9)),
+    lambda t: t.ldexp_(floats(3), ints(0, 1, 2)),
+    lambda t: t.i0_(floats(3)),
+    lambda t: t.is_distributed(floats(3)),
 )

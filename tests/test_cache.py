@@ -342,7 +342,7 @@ def changed_keys(tmp_path, file):
         ("kernels/combine.py", {"reduction", "rows"}),
         ("kernels/reduction.py", {"reduction"}),
         ("kernels/generated/activation.py", set()),
-        ("native/record.py", {"native.threads"}),
+        ("native/thread_layout.py", {"native.threads"}),
     ],
 )
 def test_a_key_covers_the_files_that_the_kernel_imports_and_no_others(tmp_path, file, changed):

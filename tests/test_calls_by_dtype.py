@@ -66,7 +66,17 @@ DRAWN = (
     "rrelu", "gumbel", "poisson", "binomial", "lowrank", "init.", "fractional",
 )  # fmt: skip
 #: Calls of which a rounding of an input or of a value in between decides.
-OF_ROUNDINGS = ("nextafter", "frexp", "finfo", "eps", "view(", "isclose", "allclose", "ulp")
+OF_ROUNDINGS = (
+    "nextafter",
+    "frexp",
+    "finfo",
+    "eps",
+    "view(",
+    "isclose",
+    "allclose",
+    "ulp",
+    "fake_quantize",
+)
 
 
 def in_half_precision():

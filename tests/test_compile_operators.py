@@ -34,6 +34,8 @@ REFUSED = {
     "linalg_lstsq-residuals": "a branch on the value",
     # The program is given memory from the first element of the tensor on, wherever that lies.
     "as_strided": "an offset from the beginning of the memory",
+    "as_strided_scatter": "the place of a tensor in its memory",
+    "segment_reduce": "whose segments are values",
 }
 
 

@@ -1,5 +1,6 @@
 """Composite operators: definitions in Python that run as a fused forward and backward."""
 
+import functools
 import threading
 import warnings
 
@@ -135,6 +136,16 @@ def test_where_forms_are_many_one_is_traced_when_it_comes_back():
             made = [float(cubed_norm(torch.ones(n), torch.ones(n)).sum()) for n in lengths]
         np.testing.assert_allclose(made, expected, rtol=1e-6)
         assert len(found.pairs) == (TRACED_AT_ONCE if times == 1 else len(lengths))
+
+
+def test_checkpoints_trace_forms_at_once():
+    """What is computed again saves the same tensors in the same order."""
+    for n in range(1, TRACED_AT_ONCE + 2):  # so that forms are many
+        gradients(cubed_norm, *operands(n, 2))
+    expected = gradients(plain, *operands(77, 3))
+    again = functools.partial(torch.utils.checkpoint.checkpoint, cubed_norm, use_reentrant=False)
+    for left, right in zip(gradients(again, *operands(77, 3)), expected, strict=True):
+        agree(left, right)
 
 
 def test_without_a_name_the_node_is_called_as_that_of_the_definition():

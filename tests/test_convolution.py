@@ -16,17 +16,20 @@ TOLERANCE = {"float32": 2e-4, "float64": 1e-12}
 
 
 def places(form):
-    """For each place of a kernel, slices of the padded source that its windows have there."""
+    """For each place of a kernel, the source elements that it meets, and in which windows."""
     for place in itertools.product(*map(range, form.kernel)):
-        slices = [
-            slice(k * d, k * d + (n - 1) * s + 1, s)
-            for k, d, s, n in zip(place, form.dilation, form.stride, form.result, strict=True)
-        ]
-        yield (..., *place), (..., *slices)
-
-
-def padded(form, source):
-    return np.pad(source, [(0, 0), (0, 0), *[(p, p) for p in form.padding]])
+        elements, windows = [], []
+        for k, size, count, s, p, d in zip(
+            place, form.source, form.result, form.stride, form.padding, form.dilation, strict=True
+        ):
+            inside = [o for o in range(count) if 0 <= o * s - p + k * d < size]
+            first, end = (inside[0], inside[-1] + 1) if inside else (0, 0)
+            windows.append(slice(first, end))
+            begin = first * s - p + k * d
+            elements.append(
+                slice(begin, begin + (end - first - 1) * s + 1, s) if inside else slice(0)
+            )
+        yield (..., *place), (..., *elements), (..., *windows)
 
 
 def grouped(form, array, sizes):
@@ -35,32 +38,28 @@ def grouped(form, array, sizes):
 
 
 def convolved(form, source, weights):
-    """The convolution that a form describes."""
-    wide = padded(form, source)
-    wide = grouped(form, wide, wide.shape[2:])
+    """The convolution that a form describes: sums over the elements that windows have inside."""
+    images = grouped(form, source, form.source)
     matrices = weights.reshape(form.groups, form.rows, form.channels, *form.kernel)
     total = np.zeros((form.batch, form.groups, form.rows, *form.result))
-    for place, windows in places(form):
-        total += np.einsum("goc,ngc...->ngo...", matrices[place], wide[windows])
+    for place, elements, windows in places(form):
+        total[windows] += np.einsum("goc,ngc...->ngo...", matrices[place], images[elements])
     return total.reshape(form.batch, -1, *form.result)
 
 
 def gradients(form, source, weights, grad):
     """Gradients of the source and of the weights."""
-    wide = padded(form, source)
-    sizes = wide.shape[2:]
-    wide = grouped(form, wide, sizes)
+    images = grouped(form, source, form.source)
     matrices = weights.reshape(form.groups, form.rows, form.channels, *form.kernel)
     of_result = grouped(form, grad, form.result)
-    of_source, of_weights = np.zeros(wide.shape), np.zeros(matrices.shape)
-    for place, windows in places(form):
-        of_source[windows] += np.einsum("goc,ngo...->ngc...", matrices[place], of_result)
+    of_source, of_weights = np.zeros(images.shape), np.zeros(matrices.shape)
+    for place, elements, windows in places(form):
+        given = of_result[windows]
+        of_source[elements] += np.einsum("goc,ngo...->ngc...", matrices[place], given)
         axes = "xyz"[: len(form.kernel)]
         rule = f"ngo{axes},ngc{axes}->goc"
-        of_weights[place] = np.einsum(rule, of_result, wide[windows])
-    inside = [slice(p, p + n) for p, n in zip(form.padding, form.source, strict=True)]
-    of_source = of_source.reshape(form.batch, -1, *sizes)[(..., *inside)]
-    return of_source, of_weights.reshape(weights.shape)
+        of_weights[place] = np.einsum(rule, given, images[elements])
+    return of_source.reshape(source.shape), of_weights.reshape(weights.shape)
 
 
 def form_of(batch, groups, channels, rows, source, kernel, stride, padding, dilation):
@@ -83,11 +82,34 @@ def operands(form, dtype, seed=0):
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
-def check(form, dtype):
+def agree(found, expected, dtype):
+    """Of a shape and a dtype; NaN and infinities in the same places, all else close."""
+    assert found.dtype == dtype and found.shape == expected.shape
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(found[~finite], expected[~finite].astype(dtype))
+    found, expected = found[finite], expected[finite]
+    scale = max(1.0, np.abs(expected).max(initial=0))
+    assert np.isfinite(found).all()
+    assert np.abs(found - expected).max(initial=0) <= TOLERANCE[dtype] * scale
+
+
+def skipped_sizes(form):
+    """What the options skip at the end of each dimension of the source: ``output_padding``."""
+    return tuple([
+        n - ((r - 1) * s - 2 * p + d * (k - 1) + 1)
+        for n, r, k, s, p, d in zip(
+            form.source, form.result, form.kernel, form.stride, form.padding, form.dilation,
+            strict=True,
+        )
+    ])  # fmt: skip
+
+
+def check(form, dtype, given=None):
     """A convolution, its gradients, and its transpose, by the public functions."""
-    source, weights, grad = operands(form, dtype)
-    wide = [x.astype(np.float64) for x in (source, weights, grad)]
-    expected = [convolved(form, *wide[:2]), *gradients(form, *wide)]
+    source, weights, grad = given or operands(form, dtype)
+    with np.errstate(invalid="ignore"):
+        wide = [x.astype(np.float64) for x in (source, weights, grad)]
+        expected = [convolved(form, *wide[:2]), *gradients(form, *wide)]
     rank = len(form.source)
     options = dict(
         stride=form.stride, padding=form.padding, dilation=form.dilation, groups=form.groups
@@ -95,27 +117,16 @@ def check(form, dtype):
     x, w = [torch.tensor(each, requires_grad=True) for each in (source, weights)]
     y = getattr(F, f"conv{rank}d")(x, w, **options)
     y.backward(torch.tensor(grad))
-    found = [y.detach().numpy(), x.grad.numpy(), w.grad.numpy()]
-    for mine, reference in zip(found, expected, strict=True):
-        assert mine.dtype == dtype and mine.shape == reference.shape
-        scale = max(1.0, np.abs(reference).max())
-        assert np.abs(mine - reference).max() <= TOLERANCE[dtype] * scale
+    for found, reference in zip((y.detach(), x.grad, w.grad), expected, strict=True):
+        agree(found.numpy(), reference, dtype)
     # The transpose maps the result's side to the source's; sizes that a stride skips are added.
-    more = tuple([
-        n - ((r - 1) * s - 2 * p + d * (k - 1) + 1)
-        for n, r, k, s, p, d in zip(
-            form.source, form.result, form.kernel, form.stride, form.padding, form.dilation,
-            strict=True,
-        )
-    ])  # fmt: skip
+    more = skipped_sizes(form)
     if all([m < max(s, d) for m, s, d in zip(more, form.stride, form.dilation, strict=True)]):
         bias = np.arange(form.groups * form.channels).astype(dtype)
         made = getattr(F, f"conv_transpose{rank}d")(
             torch.tensor(grad), w, torch.tensor(bias), output_padding=more, **options
         )
-        reference = expected[1] + bias.reshape(-1, *[1] * rank)
-        scale = max(1.0, np.abs(reference).max())
-        assert np.abs(made.detach().numpy() - reference).max() <= TOLERANCE[dtype] * scale
+        agree(made.detach().numpy(), expected[1] + bias.reshape(-1, *[1] * rank), dtype)
 
 
 OPTIONS = [*itertools.product((1, 2, 3), (0, 1, 3), (1, 2), (1, 3))]
@@ -157,7 +168,7 @@ def test_other_shapes(form, dtype):
         form_of(1, 1, 30, 20, (70, 80), (3, 3), 1, 1, 1),  # blocks of lines
         form_of(1, 1, 8, 4, (9000,), (5,), 1, 2, 1),  # blocks of a line
         form_of(1, 1, 120, 40, (12, 12), (3, 3), 1, 1, 1),  # blocks of channels, and of rows
-        form_of(30, 1, 3, 4, (6, 6), (3, 3), 1, 1, 1),  # images together, and parts
+        form_of(90, 1, 3, 4, (6, 6), (3, 3), 1, 1, 1),  # images together, and parts
     ],
     ids=str,
 )
@@ -175,8 +186,48 @@ def test_what_the_plans_of_these_have():
     assert words(form_of(1, 1, 8, 4, (9000,), (5,), 1, 2, 1))[layout.BLOCKS + 2] > 1
     deep = words(form_of(1, 1, 120, 40, (12, 12), (3, 3), 1, 1, 1))
     assert deep[layout.DEPTH_CHANNELS] < 120 and deep[layout.ROW_BLOCKS] > 1
-    many = words(form_of(30, 1, 3, 4, (6, 6), (3, 3), 1, 1, 1), weights_plan)
+    many = words(form_of(90, 1, 3, 4, (6, 6), (3, 3), 1, 1, 1), weights_plan)
     assert many[layout.IMAGES] > 1 and many[layout.PARTS] > 1
+
+
+SPOILT = [
+    form_of(2, 1, 2, 3, (7,), (3,), 1, 0, 1),
+    form_of(2, 2, 2, 3, (9,), (3,), 2, 2, 2),
+    form_of(2, 1, 3, 13, (6, 7), (3, 3), 1, 0, 1),
+    form_of(2, 2, 2, 2, (6, 7), (3, 2), 1, 1, 1),
+    form_of(2, 4, 1, 1, (6, 7), (3, 3), 1, 1, 1),  # depthwise
+    form_of(2, 1, 3, 4, (8, 9), (3, 3), 2, 1, 1),
+    form_of(3, 1, 2, 3, (9, 8), (2, 3), (3, 1), (0, 2), (1, 2)),
+    form_of(1, 1, 3, 2, (4, 5, 4), (2, 3, 2), 1, 1, 1),
+    form_of(2, 2, 1, 2, (5, 4, 5), (3, 2, 2), 2, 1, 1),
+    form_of(1, 1, 30, 20, (70, 80), (3, 3), 1, 1, 1),  # blocks of lines
+]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("form", SPOILT, ids=str)
+@pytest.mark.parametrize("number", range(3), ids=["source", "weights", "grad"])
+def test_infinity_and_nan_reach_only_what_they_meet(number, form, dtype):
+    """One at a time in every corner, on every edge and inside, in each of the three operands."""
+    sizes = (form.source, form.kernel, form.result)[number]
+    rng = np.random.default_rng(number)
+    corners = [sorted({0, size // 2, size - 1}) for size in sizes]
+    spots = [*itertools.product(*corners)]
+    for spot in spots[:: max(1, len(spots) // 9)]:
+        given = operands(form, dtype)
+        plane = tuple([rng.integers(count) for count in given[number].shape[:2]])
+        given[number][(*plane, *spot)] = rng.choice([np.inf, -np.inf, np.nan])
+        check(form, dtype, given)
+
+
+@pytest.mark.parametrize("form", SPOILT, ids=str)
+def test_infinity_and_nan_in_many_places(form):
+    given = operands(form, "float32")
+    rng = np.random.default_rng(1)
+    for array in given:
+        places = rng.integers(array.size, size=3)
+        array.ravel()[places] = rng.choice([np.inf, -np.inf, np.nan], size=3)
+    check(form, "float32", given)
 
 
 def test_windows_without_room_for_a_copy_are_columns():
@@ -262,6 +313,18 @@ def test_operands_that_are_not_contiguous():
     w = torch.tensor(np.repeat(weights, 2, 0))[::2]
     made = F.conv2d(x, w, padding=1).numpy()
     np.testing.assert_allclose(made, convolved(form, source, weights), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv3d"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_biases_that_are_not_contiguous(name, transposed):
+    rank = int(name[4])
+    input = torch.randn(2, 3, *[5] * rank)
+    weight = torch.randn(3, 3, *[2] * rank)
+    bias = torch.full((6,), math.nan)[::2]
+    bias.copy_(torch.randn(3))
+    function = getattr(F, name.replace("conv", "conv_transpose") if transposed else name)
+    assert function(input, weight, bias).equal(function(input, weight, bias.clone()))
 
 
 def test_a_program_holds_the_kernels():

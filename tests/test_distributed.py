@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import sys
 
+import numpy as np
 import pytest
 
 import numbagrad as torch
 from numbagrad import distributed as dist
 from numbagrad import nn
-from numbagrad.distributed import exchange, failure, process_group, run
+from numbagrad.distributed import exchange, failure, process_group, run, shared_sums
 from numbagrad.distributed.reducer import buckets_of
 from numbagrad.executor import capture
 
@@ -153,6 +155,48 @@ def test_buckets_hold_the_last_parameters_first():
     """In bytes: 40, 4000, 200, 1200, 400 from the last to the first."""
     parameters = [torch.zeros(size) for size in (100, 300, 50, 1000, 10)]
     assert buckets_of(parameters, 2000, 400) == [[4], [3], [2, 1, 0]]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.complex128])
+@pytest.mark.parametrize("size", [2, 3])
+def test_ranks_of_one_machine_add_up_in_memory_that_they_share(tmp_path, monkeypatch, size, kind):
+    """Again and again, each rank with the same bits; here the ranks are threads."""
+    monkeypatch.setattr(shared_sums, "FOLDER", tmp_path)
+    forms = [(5, np.dtype(kind)), (300_000, np.dtype(kind))]
+    path = shared_sums.make_file(shared_sums.size_of(forms, size))
+    assert path is not None
+
+    def rank_of(rank):
+        sums = shared_sums.SharedSums(shared_sums.map_file(path), rank, size, forms)
+        found = []
+        for step in range(4):
+            under_way = []
+            for each in sums.sums:
+                given, result = each.memory
+                given[:] = np.arange(len(given)) % 13 + rank + step
+                under_way += each.start(given, result)
+            for request in under_way:
+                request.wait()
+            found.append([each.memory[1].copy() for each in sums.sums])
+        sums.free()
+        return found
+
+    with concurrent.futures.ThreadPoolExecutor(size) as pool:
+        results = list(pool.map(rank_of, range(size)))
+    for step in range(4):
+        for k, (count, _) in enumerate(forms):
+            expected = size * (np.arange(count) % 13 + step) + sum(range(size))
+            for found in results:
+                assert np.array_equal(found[step][k], expected.astype(kind))
+    assert not shared_sums._STATES
+
+
+def test_without_room_in_memory_nothing_is_shared(tmp_path, monkeypatch):
+    monkeypatch.setattr(shared_sums, "FOLDER", tmp_path / "absent")
+    assert shared_sums.make_file(100) is None
+    monkeypatch.setattr(shared_sums, "FOLDER", tmp_path)
+    assert shared_sums.make_file(1 << 60) is None and not list(tmp_path.iterdir())
+    assert shared_sums.map_file(str(tmp_path / "absent")) is None
 
 
 def test_an_error_ends_the_job(monkeypatch, capsys):

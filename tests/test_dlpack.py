@@ -149,6 +149,22 @@ def test_structures_of_another_version_and_without_strides():
         from_dlpack(capsule)
 
 
+@pytest.mark.parametrize(
+    "change", [{"ndim": -1}, {"ndim": 1 << 30}, {"shape": None}, {"data": None}, {"shape": -2}]
+)
+def test_structures_that_are_no_tensors(change):
+    x = torch.arange(6.0).reshape(2, 3)
+    capsule = x.__dlpack__(max_version=(1, 0))
+    managed = dlpack._Versioned.from_address(dlpack._pointer(capsule, b"dltensor_versioned"))
+    for name, value in change.items():
+        if value == -2:
+            managed.tensor.shape[0] = -2
+        else:
+            setattr(managed.tensor, name, value)
+    with pytest.raises(BufferError, match="is no tensor"):
+        from_dlpack(capsule)
+
+
 def test_buffers():
     held = bytearray(8)
     made = torch.frombuffer(held, dtype=torch.float32, count=1, offset=4)

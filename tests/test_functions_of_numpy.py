@@ -1,5 +1,7 @@
 """NumPy's functions of tensors: reductions are recorded, others read the tensor as an array."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,23 @@ def test_other_functions_read_the_tensor_as_an_array(function):
         np.testing.assert_allclose(np.asarray(a), b, rtol=1e-6)
     with pytest.raises(RuntimeError, match="requires grad"):
         function(X.clone().requires_grad_())
+
+
+def test_buffers():
+    """The memory itself, where Python lets classes have it (3.12), and else a clear no."""
+    x = ng.arange(6, dtype=ng.int16).reshape(2, 3)
+    assert bytes(ng.tensor([1, 2])) == b"\x01\x02"
+    if sys.version_info < (3, 12):
+        with pytest.raises(TypeError, match="bytes-like object is required, not 'Tensor'"):
+            memoryview(x)
+        return
+    seen = memoryview(x)
+    assert seen.format == "h" and seen.shape == (2, 3) and seen.tolist() == x.tolist()
+    seen[0, 1] = 7
+    assert x[0, 1].item() == 7
+    assert np.asarray(x).base is not None and np.asarray(x).tolist() == x.tolist()
+    for refused in (ng.ones(2, requires_grad=True), ng.ones(2, dtype=ng.bfloat16)):
+        with pytest.raises(BufferError, match="memoryview of a tensor"):
+            memoryview(refused)
+        with pytest.raises((RuntimeError, TypeError)):
+            np.asarray(refused)

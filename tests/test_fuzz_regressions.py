@@ -585,3 +585,43 @@ def test_an_infinite_gradient_of_a_trace_stays_on_the_diagonal():
     x = torch.ones(2, 3, requires_grad=True)
     gradient = torch.autograd.grad(torch.trace(x), x, torch.tensor(float("inf")))[0]
     assert gradient.tolist() == [[float("inf"), 0, 0], [0, float("inf"), 0]]
+
+
+def test_a_single_repeat_is_a_copy():
+    x = torch.ones(2, 3)
+    for made in (x.repeat_interleave(1), x.repeat_interleave(1, 0), x.t().repeat_interleave(1, 1)):
+        made.mul_(2)
+    assert x.tolist() == [[1.0] * 3] * 2
+
+
+@pytest.mark.parametrize("key", [None, (None, ...), slice(None)])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_tensor_may_be_written_into_itself(key, requires_grad):
+    x = torch.arange(6.0, requires_grad=requires_grad).reshape(2, 3) * 1
+    x[key] = x
+    x[0] = x[:1]
+    assert x.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[1:] = x.view(-1)[1:4]
+
+
+def test_new_dimensions_of_an_expanded_tensor_have_strides():
+    assert torch.ones(2, 4).expand(1, 2, 4).stride() == (8, 4, 1)
+    assert torch.ones(2, 4).expand(3, 1, 2, 4).stride() == (0, 8, 4, 1)
+    assert torch.ones(()).expand(1, 1).stride() == (0, 0)
+
+
+def test_as_strided_scatter_counts_in_the_memory_of_a_view():
+    x = torch.arange(9.0).reshape(3, 3)
+    made = x[1:].as_strided_scatter(torch.tensor([20.0, 30.0]), (2,), (2,), 1)
+    assert made.tolist() == [[30.0, 4.0, 5.0], [6.0, 7.0, 8.0]]
+    made = x[::2].as_strided_scatter(torch.tensor([20.0, 30.0]), (2,), (2,), 1)
+    assert made.tolist() == [[0.0, 20.0, 2.0], [6.0, 7.0, 8.0]]
+    assert made.stride() == (6, 1)
+
+
+def test_tensors_of_the_common_shape_are_broadcast_to_themselves():
+    x = torch.ones(2, 1)
+    found, other = torch.broadcast_tensors(x, torch.ones(()))
+    assert found is x
+    assert other.shape == (2, 1)

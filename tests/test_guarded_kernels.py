@@ -1,33 +1,33 @@
 """Kernels with a faster lowering for arguments up to some magnitude, which look at blocks of them.
 
-Each function of `CPU_BOUNDED` runs as an operator over arrays whose blocks are within the bound,
-beyond it, and mixed; each result must have the bits of the lowering that its argument calls for.
+Each function of one argument that has one runs as an operator over arrays whose blocks are within
+the bound, beyond it, and mixed; each result must have the bits of the lowering that its argument
+calls for.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from elementary_kernels import BOUNDED, compiled
+from elementary_kernels import BOUNDED, LOWERINGS, bound_of, compiled
 
 import numbagrad
 from numbagrad.kernels.pointwise import BLOCK
-from numbagrad.kernels.vector_math import CPU_BOUNDED
 from numbagrad.ops.operators.pointwise_operator import pointwise
 
-GUARDED = sorted(CPU_BOUNDED)
+GUARDED = [(function, dtype) for function, dtype, kind in LOWERINGS if kind == BOUNDED]
 
 
 def expected(function: str, dtype: str, x: np.ndarray) -> np.ndarray:
     """Each element by the lowering that its magnitude calls for, whatever its neighbours are."""
-    bound = CPU_BOUNDED[function, dtype][0]
+    bound = bound_of(function, dtype)
     exact, fast = compiled(function, dtype)(x), compiled(function, dtype, BOUNDED)(x)
     return np.where(np.abs(x) > bound, exact, fast).reshape(x.shape)
 
 
 def arguments(function: str, dtype: str, beyond: list[int], count: int = 4 * BLOCK + 37):
     """Random arguments within the bound, but for the elements `beyond`."""
-    bound = CPU_BOUNDED[function, dtype][0]
+    bound = bound_of(function, dtype)
     x = np.random.default_rng(3).uniform(-bound, bound, count).astype(dtype)
     x[beyond] = bound * np.linspace(1.001, 9, len(beyond))
     return x
@@ -95,7 +95,7 @@ def test_where_an_array_is_cut_does_not_matter(function: str, dtype: str) -> Non
 @pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize(("function", "dtype"), GUARDED)
 def test_special_values(function: str, dtype: str, beyond: bool) -> None:
-    bound = CPU_BOUNDED[function, dtype][0]
+    bound = bound_of(function, dtype)
     x = np.full(BLOCK, 2 * bound if beyond else 0.5, dtype)
     x[:3] = np.nan, -0.0, 0.0
     result = pointwise(function)(numbagrad.from_numpy(x)).numpy()

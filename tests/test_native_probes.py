@@ -7,8 +7,8 @@ import types
 
 import pytest
 
+from numbagrad.codegen.record import Record, fields_of
 from numbagrad.native import heads, probes
-from numbagrad.native.record import Record, fields_of
 
 #: Every place in a head of CPython or NumPy that launchers read, and how far off it is tried.
 PLACES = [

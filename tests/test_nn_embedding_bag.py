@@ -84,3 +84,27 @@ def test_a_padding_row_may_hold_anything(mode):
     rows = bags(ng.tensor([[0, 1], [2, 1]]), weight, mode=mode, padding_idx=1)
     split = bags(ng.tensor([0, 1, 2, 1]), weight, ng.tensor([0, 2]), mode=mode, padding_idx=1)
     assert rows.tolist() == split.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize("dtype", [ng.float32, ng.float64])
+@pytest.mark.parametrize("padding", [None, 3])
+def test_bags_of_all_sizes(dtype, padding):
+    ng.manual_seed(0)
+    weight = ng.randn(9, 21, dtype=dtype, requires_grad=True)
+    sizes = np.array([0, 1, 2, 3, 4, 5, 0, 9, 8, 13])
+    starts = np.cumsum(sizes) - sizes
+    index = ng.randint(0, 9, (int(sizes.sum()),))
+    counts = np.ones(index.shape[0]) if padding is None else index.numpy() != padding
+    rows = weight.detach().numpy() * 1.0
+    expected = np.zeros((sizes.size, 21))
+    slope = np.zeros((9, 21))
+    for bag, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        for k in range(start, start + size):
+            if counts[k]:
+                expected[bag] += rows[index[k].item()]
+                slope[index[k].item()] += bag
+    made = F.embedding_bag(index, weight, ng.tensor(starts), mode="sum", padding_idx=padding)
+    np.testing.assert_allclose(made.detach().numpy(), expected, rtol=1e-5, atol=1e-5)
+    assert made.grad_fn.name() == "EmbeddingBagBackward0"
+    (made * ng.arange(10.0, dtype=dtype).unsqueeze(1)).sum().backward()
+    np.testing.assert_allclose(weight.grad.numpy(), slope, rtol=1e-5)

@@ -122,3 +122,26 @@ def test_an_object_of_c_gets_its_first_attribute():
     table.rate = 2.0
     assert not holds(found)
     assert words.words_without_dictionary(table) is None
+
+
+class Slotted:
+    __slots__ = ("first", "second")
+
+
+class SlottedFurther(Slotted):
+    __slots__ = ("third",)
+
+
+@pytest.mark.parametrize("name", ["first", "second", "third"])
+def test_a_slot_is_given_another_object_or_none(name):
+    value = SlottedFurther()
+    value.first = 1.5
+    slots = [Slotted.first, Slotted.second, SlottedFurther.third]
+    found = words.words_of_slots(value, slots)
+    assert found is not None and holds(found)
+    kept = object()
+    setattr(value, name, kept)
+    assert not holds(found)
+    found = words.words_of_slots(value, slots)
+    delattr(value, name)
+    assert not holds(found)

@@ -139,6 +139,23 @@ def test_parts_that_overlap_are_not_made_apart():
     compiled_operations(step, (torch.randn(6, 11), torch.randn(6, 11)))
 
 
+def test_a_convolution_is_followed_by_one_loop():
+    """Its bias, a batch norm by running averages and the activation, in one pass."""
+    torch.manual_seed(0)
+    norm = torch.nn.BatchNorm2d(6)
+    norm(torch.randn(8, 6, 4, 4))
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 6, 3), norm, torch.nn.GELU()).eval()
+
+    def step(x):
+        with torch.no_grad():
+            return net(x)
+
+    operations = compiled_operations(step, (torch.randn(2, 3, 8, 9),))
+    loops = [each.name for each in operations if isinstance(each, Pointwise)]
+    names = [name for name in loops if name != "copy"]
+    assert sorted(names) == ["add_rsqrt_mul", "add_sub_mul_add_gelu"]
+
+
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_cross_entropy_runs_without_python(reduction):
     weight = torch.rand(5) + 0.5

@@ -137,6 +137,12 @@ def largest_in_windows():
     F.max_pool2d(images, 2, padding=1).sum().backward()
 
 
+def nearest_elements():
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        x = numbers(2, 2, 3, 5).to(dtype).requires_grad_()
+        torch.nn.functional.interpolate(x, scale_factor=(2, 1.7)).sum().backward()
+
+
 def checks():
     F.binary_cross_entropy(numbers(4).abs(), torch.ones(4))
     torch.bernoulli(numbers(4).abs())
@@ -171,6 +177,7 @@ def many_units():
         (loss_of_classes, {"kernels.class_loss", "kernels.checks", "Rowwise"}),
         (loss_of_sequences, {"kernels.sequence_loss"}),
         (largest_in_windows, {"kernels.pooling"}),
+        (nearest_elements, {"kernels.nearest"}),
         (checks, {"kernels.checks"}),
         (half_precision, {"Pointwise", "Reduce", "Rowwise", "kernels.indexing"}),
         (many_units, {"Product", "Reduce", "Rowwise"}),

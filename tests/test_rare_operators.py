@@ -180,3 +180,11 @@ class TestHistogram:
     def test_refused(self, call, message):
         with pytest.raises(RuntimeError, match=message):
             call()
+
+
+def test_elements_of_vectors_are_tensors():
+    """What is picked from a vector has no dimensions, and is an array all the same."""
+    x = torch.tensor([3.0, 1.0, 2.0])
+    for found in (x.kthvalue(2), x.median(0), x.nanmedian(0)):
+        assert repr(found.values) == "tensor(2.)" and found.indices.item() == 2
+    assert x.mode().values.item() == 1

@@ -226,7 +226,7 @@ def test_address_never_changes():
 
 
 def test_words_that_different_threads_write_share_no_line():
-    from numbagrad.native.record import Shared, fields_of, size_of
+    from numbagrad.codegen.record import Shared, fields_of, size_of
     from numbagrad.native.thread_layout import LINE, Participant, ThreadPool
 
     shared = {k: x.offset // LINE for k, x in fields_of(ThreadPool).items() if type(x) is Shared}

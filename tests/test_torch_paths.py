@@ -55,7 +55,7 @@ def test_layers_at_torchs_paths_are_those_of_nn():
         lambda: torch.jit.save(None, "file"),
         lambda: torch.distributed.init_device_mesh("cpu", (1,)),
         lambda: torch.distributed.fsdp.fully_shard(torch.nn.Linear(1, 1)),
-        lambda: torch.library.custom_op("a::b", mutates_args=()),
+        lambda: torch.library.triton_op("a::b", mutates_args=()),
         lambda: torch.sparse.mm(torch.ones(1, 1), torch.ones(1, 1)),
         lambda: torch.cuda.CUDAGraph(),
         lambda: torch.hub.load("owner/repository", "model"),
@@ -119,3 +119,31 @@ def test_switches_are_kept():
         torch.backends.cuda.matmul.no_such_switch = 1
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         pass
+
+
+def test_internal_modules_of_torch():
+    """Their names can be imported, are missing to ``hasattr``, and say so when they are called."""
+    program = (
+        "import numbagrad\n"
+        "with numbagrad.install_as_torch():\n"
+        "    from torch.distributed.checkpoint.state_dict import get_model_state_dict\n"
+        "    from torch._dynamo.utils import counters\n"
+        "    from torch._dynamo import nothing_of_the_kind\n"
+        "    from torch.fx.graph_module import GraphModule\n"
+        "    assert not hasattr(GraphModule, 'graph')\n"
+        "    for call in (get_model_state_dict, GraphModule, nothing_of_the_kind):\n"
+        "        try:\n"
+        "            call(None)\n"
+        "        except NotImplementedError as error:\n"
+        "            print(error)\n"
+        "    try:\n"
+        "        import torch.nosuch\n"
+        "    except ModuleNotFoundError as error:\n"
+        "        print(error)\n"
+        "import numbagrad.fx\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert said[0].startswith("torch.distributed.checkpoint.state_dict.get_model_state_dict is not")
+    assert len(said) == 4 and "No module named 'torch.nosuch'" in said[3]

@@ -92,7 +92,7 @@ def test_hub_loads_from_a_folder(tmp_path):
 
 
 PROCESSES = """
-import os, sys
+import os, signal, sys
 import numbagrad as torch
 
 def write(index, folder):
@@ -101,17 +101,22 @@ def write(index, folder):
 def fail(index):
     raise ValueError("the reason")
 
+def interrupted(index):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
+    signal.raise_signal(signal.SIGINT)
+
 start = torch.multiprocessing.start_processes
 start(write, (sys.argv[1],), nprocs=2, start_method="fork")
 context = start(write, (sys.argv[1],), nprocs=2, start_method="fork", join=False)
 for process in context.processes:
     process.join()
 assert context.join()  # of processes that have all ended
-for function, count in ((fail, 1), (os._exit, 2)):
+for function, count in ((fail, 1), (os._exit, 2), (interrupted, 1)):
     try:
         start(function, nprocs=count, start_method="fork")
     except torch.multiprocessing.ProcessException as error:
         print(type(error).__name__, "the reason" in str(error), "exit code 1" in str(error))
+        print(getattr(error, "signal_name", None))
 """
 
 
@@ -119,9 +124,10 @@ def test_processes(tmp_path):
     command = [sys.executable, "-c", PROCESSES, str(tmp_path)]  # pytest's workers must not fork
     found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
     assert sorted(os.listdir(tmp_path)) == ["0", "1"]
-    raised, exited = found.stdout.splitlines()
+    raised, _, exited, _, _, interrupted = found.stdout.splitlines()
     assert raised.startswith("ProcessRaisedException True")
     assert exited == "ProcessExitedException False True"
+    assert interrupted == "SIGINT"  # it has not succeeded
 
 
 def test_futures():

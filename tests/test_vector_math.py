@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 import pytest
-from elementary_kernels import BOUNDED, LOWERINGS, SIGNATURE, compiled, loop, rules, within_bound
+from elementary_kernels import BOUNDED, LOWERINGS, compiled, loop, rules, signature, within_bound
 
 from numbagrad.codegen.compiler import compile_to_module
 from numbagrad.formula import print_numba, trace
@@ -115,6 +115,6 @@ def test_printed_source_is_arithmetic_alone(function: str, dtype: str, kind: str
     of("exp", "log", "tanh", "erf", "gelu", "sin", "cos", "sigmoid"),
 )
 def test_loop_is_vectorised(function: str, dtype: str, kind: str) -> None:
-    module = str(compile_to_module(loop(function, dtype, kind), SIGNATURE))
+    module = str(compile_to_module(loop(function, dtype, kind), signature(function)))
     vector = {"float32": "float", "float64": "double"}[dtype]
     assert re.search(rf"call .*<\d+ x {vector}> @llvm\.fma\.", module)

@@ -25,8 +25,11 @@ DYNAMIC = {
 }
 
 #: Entries that are only defined for samples that lie one behind the other.
-BY_MEMORY = {"as_strided": "strides are those in memory, and the samples of the last dimension "
-                           "do not lie as a tensor of their own does"}  # fmt: skip
+BY_MEMORY = dict.fromkeys(
+    ("as_strided", "as_strided_scatter"),
+    "strides are those in memory, and the samples of the last dimension do not lie as a tensor of "
+    "their own does",
+)
 
 #: What stands for all pointwise operators, whose rule is one for all.
 TYPICAL = {"add", "mul", "exp", "where", "clamp_tensor", "lt", "pow", "masked_fill", "lerp"}
@@ -132,3 +135,23 @@ def test_gradients_of_a_batch_are_those_of_its_samples(entry):
 
     for made, wanted in zip(gradients(vmap(call, in_dims=dims)), gradients(loop), strict=True):
         np.testing.assert_allclose(made.numpy(), wanted.numpy(), rtol=1e-9, atol=1e-9)
+
+
+def test_samples_that_are_not_contiguous_have_no_memory_to_scatter_into():
+    x, y = torch.arange(12.0).reshape(2, 3, 2), torch.tensor([20.0, 30.0])
+    scatter = lambda x: x.as_strided_scatter(y, (2,), (2,), 1)  # noqa: E731
+    with pytest.raises(RuntimeError, match="only if it is contiguous; call contiguous"):
+        vmap(scatter, in_dims=-1)(x)
+    made = vmap(lambda x: scatter(x.contiguous()), in_dims=-1)(x)
+    assert made.tolist() == [scatter(x[..., n].contiguous()).tolist() for n in range(2)]
+    rows = vmap(lambda x: x[1:].as_strided_scatter(y, (2,), (1,), 2))(x)
+    assert rows.tolist() == [x[n].clone()[1:].as_strided_scatter(y, (2,), (1,), 2).tolist()
+                             for n in range(2)]  # fmt: skip
+    with pytest.raises(RuntimeError, match="none may be negative"):
+        vmap(lambda x: x[1:].as_strided_scatter(y, (2,), (1,), 1))(x)
+
+
+def test_segments_may_not_differ_between_samples():
+    lengths = torch.tensor([[1, 5], [4, 2]])
+    with pytest.raises(NotImplementedError, match="may not differ between the samples"):
+        vmap(lambda n: torch.segment_reduce(torch.arange(6.0), "sum", lengths=n))(lengths)

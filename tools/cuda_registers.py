@@ -93,9 +93,15 @@ def family(source: Source) -> str:
         return "matmul"
     if "segments" in words:
         return "reductions"
+    if {"order", "places"} <= words:
+        return "indexing and lifted"
     if "outer_size" in words:
         return "rows and scans"
-    if "w0" in words:
+    if "at_other" in words:
+        return "convolution"
+    if "planes" in words:
+        return "pooling"
+    if words & {"w0", "count"}:
         return "indexing and lifted"
     return "elementwise"
 
@@ -109,14 +115,23 @@ def products() -> None:
                 first @ second
 
 
+def windows() -> None:
+    """A convolution and its two gradients, and poolings."""
+    functional = torch.nn.functional
+    x = torch.zeros(2, 4, 30, 30, device="cuda", requires_grad=True)
+    w = torch.zeros(4, 2, 3, 3, device="cuda", requires_grad=True)
+    functional.conv2d(x, w, groups=2, padding=1).sum().backward()
+    for pool in (functional.max_pool2d, functional.avg_pool2d):
+        pool(x, 3, 2, 1).sum().backward()
+
+
 def operators(dtype: str) -> Callable[[], None]:
     """All of the operator table with one dtype, forward and backward."""
 
     def calls() -> None:
-        for path in (ROOT / "tests", ROOT / "tests" / "cuda"):
-            if str(path) not in sys.path:
-                sys.path.insert(0, str(path))
-        from cases import outcome
+        if str(ROOT / "tests") not in sys.path:
+            sys.path.insert(0, str(ROOT / "tests"))
+        from device_cases import outcome
         from operator_table import ENTRIES, POINTWISE_ENTRIES
 
         for entry in (*POINTWISE_ENTRIES, *ENTRIES):
@@ -147,6 +162,7 @@ def rows(sources: list[Source]) -> Iterator[str]:
 def main() -> None:
     """Write the table."""
     sources = noted(products)
+    sources += noted(windows)
     sources += noted(operators("float32"))
     # One text may have several names, in its first line.
     sources = list({x.text.partition("\n")[2]: x for x in sources}.values())
@@ -157,8 +173,9 @@ def main() -> None:
         "# Kernels for GPUs, as ptxas assembles them",
         "",
         "Written by `python tools/cuda_registers.py`, which needs no GPU: nothing here was run.",
-        f"ptxas {version[0] if version else '?'}. Kernels: products of four dtypes, and those of",
-        "the operator table with float32, forward and backward, as made for 132 processors.",
+        f"ptxas {version[0] if version else '?'}. Kernels: products of four dtypes, a convolution,",
+        "poolings, and those of the operator table with float32, forward and backward, as made for",
+        "132 processors.",
         "",
         "| family | architecture | kernels | most registers | kernels that spill | shared bytes |",
         "| --- | --- | --- | --- | --- | --- |",

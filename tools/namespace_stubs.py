@@ -23,10 +23,10 @@ import numbagrad
 from numbagrad.absent import _Absent
 
 ROOT = pathlib.Path(numbagrad.__file__).parents[1]
-#: Namespaces whose names a type checker cannot find in their source: stars, names that are imported
-#: when they are asked for, or no ``__all__``. None of them defines a public name itself.
-NAMESPACES = (
-    "numbagrad", "numbagrad.autograd", "numbagrad.nn", "numbagrad.nn.functional",
+#: Namespaces whose names a type checker cannot find in their source, as they are imported by stars,
+#: or have no ``__all__``.
+_GATHERED = (
+    "numbagrad", "numbagrad.autograd", "numbagrad.fft", "numbagrad.nn", "numbagrad.nn.functional",
     "numbagrad.nn.modules", "numbagrad.nn.parallel", "numbagrad.nn.utils", "numbagrad.optim",
     "numbagrad.profiler", "numbagrad.utils", "numbagrad.utils.benchmark", "numbagrad.utils.data",
 )  # fmt: skip
@@ -182,12 +182,92 @@ def _type(value: Any) -> str:
     return "Generator" if isinstance(inspect.unwrap(value), types.FunctionType) else "Any"
 
 
+def _assigned(statement: ast.stmt) -> set[str]:
+    """The names that a statement of a module gives a value."""
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef):
+        return {statement.name}
+    if isinstance(statement, ast.AnnAssign):
+        return {ast.unparse(statement.target)}
+    if not isinstance(statement, ast.Assign):
+        return set()
+    return {
+        node.id for t in statement.targets for node in ast.walk(t) if isinstance(node, ast.Name)
+    }
+
+
+def _names_bound(line: str) -> set[str]:
+    """The names to which a line of a stub gives a value, by an import too."""
+    found = set()
+    for statement in ast.parse(line).body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in statement.names}
+        found |= _assigned(statement)
+    return found
+
+
+def _own_names(namespace: str) -> set[str]:
+    """The public names that a module defines itself, if it is more than a gathering of names."""
+    if namespace in _GATHERED:
+        return set()
+    names = set().union(*map(_assigned, _statements(namespace)))
+    return {name for name in names if not name.startswith("_")}
+
+
+class _Bodiless(ast.NodeTransformer):
+    """Functions without what they do, for stubs."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.body = [ast.Expr(ast.Constant(...))]
+        node.args.defaults = [ast.Constant(...) for _ in node.args.defaults]
+        node.args.kw_defaults = [d and ast.Constant(...) for d in node.args.kw_defaults]
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        self.generic_visit(node)
+        node.body = [each for each in node.body if not _is_text(each)] or [
+            ast.Expr(ast.Constant(...))
+        ]
+        return node
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _own_part(namespace: str, known: set[str]) -> list[str]:
+    """What a module that defines names says of them: its imports and definitions.
+
+    What it imports in order to export it has a line of its own, and ``known`` names are there.
+    """
+    exported = {*_names(namespace), "*", *known}
+    tree = _Bodiless().visit(ast.parse(_file(namespace).read_text()))
+    kept = []
+    for statement in tree.body:
+        if isinstance(statement, ast.Import):
+            kept.append(ast.unparse(statement))
+        elif isinstance(statement, ast.ImportFrom):
+            names = [a for a in statement.names if (a.asname or a.name) not in exported]
+            if statement.module != "__future__" and names:
+                kept.append(ast.unparse(ast.ImportFrom(statement.module, names, statement.level)))
+        elif (made := _assigned(statement)) and not made & {"__getattr__", "__dir__", "__all__"}:
+            kept.append(ast.unparse(statement))
+    return kept
+
+
+def _is_found(module: types.ModuleType, name: str) -> bool:
+    """Whether a name is one that a module imports when it is asked for it."""
+    if name.startswith("_") or _home(module.__name__, name) is not None:
+        return False
+    value = getattr(module, name)
+    defined = getattr(value, "__module__", None) or ""
+    return isinstance(value, _Absent) or defined.startswith("numbagrad")
+
+
 def _names(namespace: str) -> list[str]:
     module = importlib.import_module(namespace)
     listed = getattr(module, "__all__", None)
     if listed is not None:  # without what the namespace imports for itself
-        lacked = [n for n in dir(module) if isinstance(getattr(module, n), _Absent)]
-        return sorted({*listed, *lacked})
+        return sorted({*listed, *filter(functools.partial(_is_found, module), dir(module))})
     return sorted(name for name in dir(module) if not name.startswith("_"))
 
 
@@ -198,6 +278,17 @@ def _paths() -> set[str]:
     from torch_paths import PATHS
 
     return {path.replace("torch", "numbagrad", 1) for path in PATHS} | {"numbagrad.nn"}
+
+
+@functools.cache
+def namespaces() -> tuple[str, ...]:
+    """The modules that have stubs: those above, and torch's whose names come by ``__getattr__``."""
+    answering = {
+        path for path in _paths()
+        if not any(part.startswith("_") for part in path.split("."))
+        and _is_ours(path) and any("__getattr__" in _assigned(s) for s in _statements(path))
+    }  # fmt: skip
+    return tuple(sorted({*_GATHERED, *answering}))
 
 
 def _is_shown(namespace: str, name: str, value: Any) -> bool:
@@ -214,32 +305,51 @@ def _is_shown(namespace: str, name: str, value: Any) -> bool:
     )
 
 
-def namespace_stub(
-    namespace: str, heading: list[str], definition: Callable[[str, Any, bool], str]
-) -> str:
-    """The text of the stub of a namespace."""
+def _lines(
+    namespace: str, own: set[str], definition: Callable[[str, Any, bool], str]
+) -> tuple[list[str], list[str]]:
+    """The lines that import names of a namespace, and those that declare the others."""
     module = importlib.import_module(namespace)
     imports, declared = [], []
     for name in _names(namespace):
         value = getattr(module, name)
-        if not _is_shown(namespace, name, value):
+        if name in own or not _is_shown(namespace, name, value):
             continue
         line = _line(namespace, name, value, definition)
-        if line is not None:
-            (imports if line.startswith("from ") else declared).append(line)
-            if line == f"{name} = _{name}":  # only ``x as x`` exports
-                found = _source(namespace, name, value)
-                assert found is not None
-                imports.append(_import(found[0], found[1], f"_{name}"))
-            named = value.__mro__ if isinstance(value, type) else [type(value)]
-            imports += [  # under names that are not exported
-                _import(kind.__module__, kind.__name__, f"_{kind.__name__}")
-                for kind in named
-                if re.search(rf"^{name}: _{kind.__name__}$|\(_{kind.__name__}\):", line)
-            ]
+        if line is None:
+            continue
+        (imports if line.startswith("from ") else declared).append(line)
+        if line == f"{name} = _{name}":  # only ``x as x`` exports
+            found = _source(namespace, name, value)
+            assert found is not None
+            imports.append(_import(found[0], found[1], f"_{name}"))
+        named = value.__mro__ if isinstance(value, type) else [type(value)]
+        imports += [  # under names that are not exported
+            _import(kind.__module__, kind.__name__, f"_{kind.__name__}")
+            for kind in named
+            if re.search(rf"^{name}: _{kind.__name__}$|\(_{kind.__name__}\):", line)
+        ]
+    return imports, declared
+
+
+def namespace_stub(
+    namespace: str, heading: list[str], definition: Callable[[str, Any, bool], str]
+) -> str:
+    """The text of the stub of a namespace."""
+    own = _own_names(namespace)
+    imports, declared = _lines(namespace, own, definition)
+    part: list[str] = []
+    if own:
+        part = _own_part(namespace, {name for line in heading for name in _names_bound(line)})
+        made = {name for line in part for name in _names_bound(line)}
+        # The source has been checked, with comments where it departs from the classes above.
+        ignored = '# mypy: disable-error-code="assignment,override"'
+        heading = [ignored, *[line for line in heading if not made & _names_bound(line)]]
     if namespace == "numbagrad":
         declared.append("__version__: builtins.str")
         heading = [
             line for line in heading if not line.endswith(("import Generator", "import Tensor"))
         ]
+    imports += [line for line in part if line.startswith(("from ", "import "))]
+    declared += [line for line in part if not line.startswith(("from ", "import "))]
     return "\n".join([*heading, *sorted(set(imports)), "", *declared]) + "\n"

@@ -1,4 +1,4 @@
-"""Writes ``docs/torch-compatibility.md`` from the table in ``tests/compatibility_table.py``.
+"""Writes ``docs/torch-compatibility.md`` from the tables of ``tests/``: programs, and absent names.
 
 Run ``python tools/write_compatibility.py`` after changing a row; a test compares the page with what
 this module would write.
@@ -14,6 +14,7 @@ PAGE = ROOT / "docs" / "torch-compatibility.md"
 
 sys.path.insert(0, str(ROOT / "tests"))
 
+from absent_names import ABSENT, NAMESPACES, REASONS  # noqa: E402
 from compatibility_row import Row  # noqa: E402
 from compatibility_table import SECTIONS  # noqa: E402
 
@@ -53,6 +54,26 @@ def _snippet(row: Row, number: int) -> list[str]:
     return [*lines, ""]
 
 
+def _absences() -> list[str]:
+    """Which public names of torch are absent, by reason."""
+    count = sum(len(names.split()) for found in ABSENT.values() for names in found.values())
+    walked = ", ".join([f"`{path}`" for path in NAMESPACES])
+    lines = [
+        "## Names of torch that are absent",
+        "",
+        f"Of what `dir()` shows of torch 2.13 in {walked}, these {count} names are absent, or "
+        "stand here and raise NotImplementedError where they are used. A test walks the "
+        "namespaces of torch and compares.",
+        "",
+    ]
+    for key, reason in REASONS.items():
+        lines += [f"**{reason}**", "", "| namespace | names |", "| --- | --- |"]
+        for path, names in ABSENT[key].items():
+            lines.append(f"| `{path}` | {' '.join([f'`{name}`' for name in names.split()])} |")
+        lines.append("")
+    return lines
+
+
 def page() -> str:
     """The text of the page."""
     lines = [_INTRODUCTION]
@@ -62,6 +83,7 @@ def page() -> str:
         for number, row in enumerate(rows, first):
             lines += _snippet(row, number)
         first += len(rows)
+    lines += _absences()
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

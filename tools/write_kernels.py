@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numbagrad as torch
 from numbagrad import executor
 from numbagrad.codegen import loader
-from numbagrad.executor import pointwise
 from numbagrad.kernels import layout
 
 FOLDER = pathlib.Path(torch.__file__).parent / "kernels" / "generated"
@@ -53,13 +52,12 @@ def _usual_vectors() -> Iterator[None]:
     """Print as for CPUs without AVX-512, where exp has an instruction of its own."""
     target: Any = loader.target
     narrow = target()._replace(vector_bits=min(target().vector_bits, 256))
+    loader._runs_here()  # remembers its answer, which is of this CPU
     loader.target = lambda: narrow  # type: ignore[assignment]
-    pointwise._fastest.cache_clear()
     try:
         yield
     finally:
         loader.target = target
-        pointwise._fastest.cache_clear()
 
 
 # --- what is written ----------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from numbagrad.ops.methods import on_demand
 from numbagrad.ops.pointwise import functions
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from namespace_stubs import NAMESPACES, namespace_stub, stub_path  # noqa: E402
+from namespace_stubs import namespace_stub, namespaces, stub_path  # noqa: E402
 
 PACKAGE = pathlib.Path(numbagrad.__file__).parent
 
@@ -121,7 +121,7 @@ def _namespace(name: str) -> str:
 STUBS = {
     PACKAGE / "tensor_methods.pyi": tensor_methods,
     PACKAGE / "ops" / "pointwise" / "derived_functions.pyi": derived_functions,
-    **{stub_path(name): functools.partial(_namespace, name) for name in NAMESPACES},
+    **{stub_path(name): functools.partial(_namespace, name) for name in namespaces()},
 }
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from . import (
     deep_narrow,
     fused_rows,
     gru,
+    lenet,
     mlp_adam,
     pinn,
     recurrence,
@@ -17,7 +18,7 @@ WORKLOADS: dict[str, Workload] = {
     module.workload.name: module.workload
     for module in (
         two_layer, mlp_adam, blackscholes, pinn, gru, deep_narrow, fused_rows, small_many,
-        recurrence,
+        recurrence, lenet,
     )
 }  # fmt: skip
 

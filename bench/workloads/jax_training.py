@@ -51,6 +51,16 @@ def sgd(rate: float) -> tuple[Callable[[Any], Any], Update]:
     return lambda parameters: (), update
 
 
+def momentum(rate: float, factor: float) -> tuple[Callable[[Any], Any], Update]:
+    """Gradient descent with torch's momentum."""
+
+    def update(parameters, gradients, state):
+        state = jax.tree.map(lambda b, g: factor * b + g, state, gradients)
+        return jax.tree.map(lambda p, b: p - rate * b, parameters, state), state
+
+    return lambda parameters: jax.tree.map(jnp.zeros_like, parameters), update
+
+
 def adam(
     rate: float, betas: tuple[float, float] = (0.9, 0.999), epsilon: float = 1e-8
 ) -> tuple[Callable[[Any], Any], Update]:

@@ -63,6 +63,13 @@ def _get_tracing_state() -> None:
     """None: ``jit.trace`` runs Python."""
 
 
+def _are_functorch_transforms_active() -> bool:
+    """Whether code runs under ``vmap`` or another transformation of ``torch.func``."""
+    from ..transforms.levels import stack
+
+    return bool(stack.levels)
+
+
 def _log_api_usage_once(name: str) -> None:
     """Nothing: the library counts no calls."""
 
@@ -72,6 +79,10 @@ def __getattr__(name: str) -> Any:
         from ..tensor import Tensor
 
         return type(Tensor)
+    if name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard"):
+        from . import _dispatch
+
+        return getattr(_dispatch, name)
     if name == "_nn":
         import importlib
 

@@ -29,6 +29,9 @@ __all__ = [
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _DEVICES = ("cpu", "cuda")
+#: Types of devices that programs ask about and that are not there: what torch would cast to.
+_ELSEWHERE = {"hpu": bfloat16, "ipu": float16, "mps": float16, "mtia": float16, "xla": bfloat16,
+              "xpu": float16}  # fmt: skip
 _LOWER = (bfloat16, float16)
 
 
@@ -52,6 +55,8 @@ def is_autocast_available(device_type: str) -> bool:
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether autocast is on for a type of device; without one for CUDA, as of old."""
+    if device_type in _ELSEWHERE:
+        return False
     device = "cuda" if device_type is None else _device("is_autocast_enabled", device_type)
     return device in state.settings.enabled
 
@@ -73,6 +78,8 @@ def _switch(device: str, enabled: bool) -> None:
 
 def get_autocast_dtype(device_type: str) -> DType:
     """The dtype that operators are cast to on a type of device."""
+    if device_type in _ELSEWHERE:
+        return _ELSEWHERE[device_type]
     return dict(state.settings.dtypes)[_device("get_autocast_dtype", device_type)]
 
 

@@ -51,6 +51,9 @@ stack: Any = None
 #: ``sum_to_size(a, shape)``: the adjoint of expanding ``shape`` to the shape of ``a``.
 sum_to_size: Any = None
 
+#: ``copy_into(a, b)``: write the elements of ``b`` into ``a``, which is returned.
+copy_into: Any = None
+
 #: ``apply_transformed(function, args)``: ``Function.apply`` for tensors under a transformation.
 apply_transformed: Any = None
 #: ``elements_of(a)``: an ndarray of what a tensor under a transformation consists of, all samples.
@@ -74,6 +77,7 @@ _REQUIRED = (
     "copied",
     "copied_unrecorded",
     "has_own_order",
+    "copy_into",
 )
 
 

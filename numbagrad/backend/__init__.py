@@ -16,6 +16,7 @@ from .registry import (
     files,
     foreign,
     foreign_among,
+    home_of,
     is_array,
     lies_with,
     may_share,
@@ -29,6 +30,7 @@ from .registry import (
 
 __all__ = [
     "Backend", "address_of", "array_namespace", "backend_for", "backend_of", "device_of", "files",
-    "foreign", "foreign_among", "is_array", "lies_with", "may_share", "on_host", "refuse_foreign",
+    "foreign", "foreign_among", "home_of", "is_array", "lies_with", "may_share", "on_host",
+    "refuse_foreign",
     "register", "shared_by", "shared_by_operands", "unregister",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ entries of their backend alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,6 +25,7 @@ class Backend:
         array_class: the class of its arrays; no ndarray, and no class of another backend.
         namespace: functions under NumPy's names, for forwards that are such calls; None without.
         forwards: by the name of an operator, what runs in the place of its forward.
+        hosted: names of operators whose forward runs on copies on the host, by :meth:`call`.
         passes: names of the passes that programs go through before they run here.
     """
 
@@ -32,6 +33,7 @@ class Backend:
     array_class: type = object
     namespace: Any = None
     forwards: Mapping[str, Callable[..., Any]] = {}
+    hosted: Collection[str] = ()
     passes: Sequence[str] = ()
 
     def refuse(self, operator: str) -> NoReturn:
@@ -95,6 +97,41 @@ class Backend:
         """Write the elements of one array, broadcast and converted, to another."""
         self.refuse("copy_")
 
+    def run_function(self, name: str, function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+        """A function of a user's ``kernel()`` on arrays (in C order) and numbers; None."""
+        self.refuse(f"kernel {name}")
+
+    def apart(self, operand: Array, output: Array) -> Array:
+        """An operand, copied if it shares memory with an output and lies there otherwise."""
+        self.refuse("a write to what is read")
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of ndarrays makes of copies on the host, brought back here.
+
+        For what has no kernels anywhere: it reads values, and so waits for what was launched.
+        """
+        return self._uploaded(function(*[self._downloaded(x) for x in arguments]))
+
+    def _downloaded(self, value: Any) -> Any:
+        if isinstance(value, self.array_class):
+            return self.to_host(value)
+        if value.__class__ is tuple or value.__class__ is list:
+            return value.__class__([self._downloaded(x) for x in value])
+        return value
+
+    def _uploaded(self, made: Any) -> Any:
+        if isinstance(made, np.ndarray):
+            return self.from_host(made)
+        return tuple([self._uploaded(x) for x in made]) if made.__class__ is tuple else made
+
+    def run(self, operation: Any) -> None:
+        """Run an operation (``executor/plan/operations.py``) on the memory of its views."""
+        self.refuse(operation.name)
+
+    def copied(self, array: Array, order: str = "C") -> Array:
+        """A new array of the same elements, in C order or ("K") in theirs."""
+        self.refuse("clone")
+
     def synchronise(self) -> None:
         """Wait until all that was launched is done."""
 
@@ -150,8 +187,28 @@ class Backend:
         """Add the entries of a dimension to those at the indices of a vector, in their order."""
         self.refuse("index_add")
 
+    def argsort(self, array: Array, dim: int, descending: bool) -> Array:
+        """Indices that sort a dimension, equal elements in order; NaN counts as the greatest.
+
+        An array without dimensions has the index 0.
+        """
+        self.refuse("sort")
+
+    def index_copy(self, output: Array, dim: int, index: Array, source: Array) -> None:
+        """Write the entries of a dimension to those at the indices of a vector; the last of equals.
+
+        The default does so on the host.
+        """
+        host = self.to_host(output)
+        key: Any = (*[slice(None)] * dim, self.to_host(index))
+        host[key] = self.to_host(source)
+        self.copy(output, self.from_host(host))
+
     def window(self, name: str, arrays: Sequence[Array], options: Mapping[str, Any]) -> Any:
-        """A convolution or a pooling."""
+        """A convolution or a pooling, as the function of the executor of that name defines it.
+
+        Those are in ``executor/convolution.py`` and ``executor/pooling.py``; options by name.
+        """
         self.refuse(name)
 
     def random(self, draw: Callable[[np.ndarray[Any, Any]], None], array: Array) -> None:

@@ -126,9 +126,25 @@ def _offered(kind: str) -> Backend | None:
 
 
 def device_of(array: Any) -> device:
-    """The device that holds an array."""
-    found = foreign(array)
-    return CPU if found is None else device(found.device_type, found.index_of(array))
+    """The device that holds an array, or what one under a transformation stands for."""
+    found = home_of(array)
+    if found is None:
+        return CPU
+    held = array if array.__class__ is found.array_class else array.elsewhere
+    return device(found.device_type, found.index_of(held))
+
+
+def home_of(array: Any) -> Backend | None:
+    """The backend that makes arrays beside this one, also of one under a transformation.
+
+    Such an array is none of the backend, which ``foreign`` is asked for: operators see to it.
+    """
+    if not _BY_CLASS:
+        return None
+    found = _BY_CLASS.get(array.__class__)
+    if found is not None or array.__class__ is np.ndarray:
+        return found
+    return foreign(getattr(array, "elsewhere", None))
 
 
 def lies_with(array: Any, where: Backend | None) -> bool:

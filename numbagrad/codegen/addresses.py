@@ -185,6 +185,11 @@ def words_on_stack(count: int) -> int:
     return (memory.ctypes.data + 63) & -64
 
 
+def words_at(address: int, count: int) -> np.ndarray[Any, Any]:
+    """So many int64 words at an address, as an array that does not keep them alive."""
+    return np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(int(address)))
+
+
 def _give_to_caller(memory: Any) -> None:
     """Keep scratch memory while the function runs that asked for it, without ``run_kernel``.
 

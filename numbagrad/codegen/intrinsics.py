@@ -25,6 +25,7 @@ from numba import (
 from numba.core import cgutils
 from numba.core.types import float16
 
+from . import record_types  # noqa: F401 - so that Numba knows records
 from .addresses import (
     call_function,
     fused_multiply_add,

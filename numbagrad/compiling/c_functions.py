@@ -8,6 +8,7 @@ extension module does that nobody has looked at.
 
 from __future__ import annotations
 
+import io
 import types
 from typing import Any
 
@@ -48,7 +49,14 @@ _FUNCTIONS = {
 _NOT_KNOWN = frozenset((
     "now", "utcnow", "today", "fromtimestamp", "localtime", "getcontext", "setcontext",
     "localcontext", "dlopen", "dlsym", "call_function", "string_at", "PyObj_FromPtr", "cache_clear",
-    "_count", "getweakrefcount", "astimezone", "timestamp",
+    "_count", "getweakrefcount", "astimezone", "timestamp", "cache_info", "tofile", "fromfile",
+    "getrefcount",
+))  # fmt: skip
+
+#: Modules in C that reach outside: files, the process, clocks, random numbers, other processes.
+_OUTSIDE = frozenset((
+    "_io", "io", "posix", "nt", "time", "mmap", "_socket", "select", "_random", "_posixsubprocess",
+    "_multiprocessing", "fcntl", "resource", "_signal", "_sqlite3", "_contextvars",
 ))  # fmt: skip
 
 #: Methods of builtin classes that depend on more than the object and the arguments.
@@ -78,6 +86,20 @@ def is_known(function: Any) -> bool:
     )
 
 
+def reaches_outside(function: Any) -> bool:
+    """Whether a function or bound method in C reads or writes files, clocks, or the process."""
+    owner = getattr(function, "__self__", None)
+    module = getattr(function, "__module__", None)
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        module = (owner if isinstance(owner, type) else type(owner)).__module__
+        if isinstance(owner, (io.StringIO, io.BytesIO)):
+            return False
+    elif module is None:
+        module = getattr(owner, "__name__", "")
+    name = getattr(function, "__name__", "")
+    return module in _OUTSIDE and name not in _FUNCTIONS.get(module, ())
+
+
 def is_known_class(kind: type) -> bool:
     """Whether instances of a class in C may be made and used: they reach nothing outside."""
     module: str = kind.__module__
@@ -92,4 +114,4 @@ def _knows_module(module: str) -> bool:
     return module.split(".")[0] in _ARRAY_MODULES and not module.startswith("numpy.random")
 
 
-__all__ = ["is_known", "is_known_class"]
+__all__ = ["is_known", "is_known_class", "reaches_outside"]

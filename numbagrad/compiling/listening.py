@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..executor import capture, pool
 from ..ops.arguments import check as argument_check
 from ..program.callers import is_library, running_code
 from ..program.recorder import Recorder
-from .c_functions import is_known
+from .c_functions import is_known, reaches_outside
 from .code_names import UNKNOWN, name_argument
 from .origins import is_standard_library
 from .reachable_state import ReachableState
@@ -113,14 +114,14 @@ class listening:  # noqa: N801 - a context, named for how it reads
 
     def _call_of_c(self, frame: types.FrameType, function: Any) -> None:
         file = frame.f_code.co_filename
-        if is_library(file) or _is_of_arrays(file) or _imports(frame):
-            return
-        if _is_generated_for_library(frame):
-            return
-        standard = is_standard_library(file) or file == "<string>"  # methods of dataclasses
-        if standard and _works_for_library(frame):
+        if is_library(file) or _imports(frame) or _is_generated_for_library(frame):
             return
         name = getattr(function, "__name__", "")
+        standard = is_standard_library(file) or file == "<string>"  # methods of dataclasses
+        if _is_of_arrays(file) or (standard and _works_for_library(frame)):
+            if reaches_outside(function) and _works_for_arrays(frame):
+                self._recorder.fail(f"{name}(), which a program cannot repeat")
+            return
         if not is_known(function) or file == _ENVIRONMENT or (name in _ADDRESSES and not standard):
             self._recorder.fail(f"{name}(), which a program cannot repeat")
         elif self._reachable is not None and name in _BY_NAME | _ALL_NAMES:
@@ -151,13 +152,23 @@ def _caller_of_public(frame: types.FrameType) -> types.FrameType:
 
 def _works_for_library(frame: types.FrameType) -> bool:
     """Whether a function of Python's library was called, in the end, by this package or NumPy."""
-    caller: types.FrameType | None = frame
-    while caller is not None and is_standard_library(caller.f_code.co_filename):
-        caller = caller.f_back
-    if caller is None:
-        return False
-    file = caller.f_code.co_filename
+    file = _caller_outside(frame, is_standard_library)
     return is_library(file) or _is_of_arrays(file)
+
+
+def _works_for_arrays(frame: types.FrameType) -> bool:
+    """Whether NumPy, or what it called, was called by others than this package: for a program."""
+    return not is_library(
+        _caller_outside(frame, lambda file: is_standard_library(file) or _is_of_arrays(file))
+    )
+
+
+def _caller_outside(frame: types.FrameType, is_inside: Callable[[str], bool]) -> str:
+    """The file of the first caller, the frame's own included, that is not inside; or none."""
+    caller: types.FrameType | None = frame
+    while caller is not None and is_inside(caller.f_code.co_filename):
+        caller = caller.f_back
+    return "" if caller is None else caller.f_code.co_filename
 
 
 def _is_generated_for_library(frame: types.FrameType) -> bool:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.record import row_of, write_list
 from ..executor.builtin import launcher, make_builtin
 from ..executor.plan.operations import Array
-from ..native.record import row_of, write_list
 from ..native.replay_layout import Argument, Kept, Known, Passed, ReplayTable, Result, Version
 from ..ops.operators.native_launchers import described_runtime
 from ..program.program import NativeRun, Program
@@ -170,7 +170,7 @@ class Replay:
             else:
                 arrays[places[k]] = id(array)
         self._table.program = native.address
-        self._table.program_table = id(native.table)
+        self._table.program_table = id(native.owner)
         return {"results": results, "arrays": arrays, "passed": passed}
 
 

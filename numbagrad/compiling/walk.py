@@ -29,6 +29,7 @@ from ..program.object_words import (
     words_of_function,
     words_of_kind,
     words_of_object,
+    words_of_slots,
     words_without_dictionary,
 )
 from ..random import Generator
@@ -408,6 +409,8 @@ class Walk:
 
     def _module(self, module: types.ModuleType, names: Iterable[str]) -> None:
         """Watch what code names of a module; what it finds in the user's is followed."""
+        if id(module) not in self._module_names:
+            self._class_of_module(module)
         known = self._module_names.setdefault(id(module), (module, set()))[1]
         new = [name for name in names if name not in known]
         if not new:
@@ -426,6 +429,13 @@ class Walk:
                 module.__name__.startswith("numpy.random") and not _draws_globally(value)
             ):
                 self._refuse(name, f"{module.__name__}.{name}, whose state cannot be watched")
+
+    def _class_of_module(self, module: types.ModuleType) -> None:
+        """Properties of a module whose class is one of its own, and what they read."""
+        kind = type(module)
+        if kind is not types.ModuleType and origin_of_class(kind) in (USER, INSTALLED):
+            self._module_names[id(module)] = (module, set())
+            self._state(module.__name__, module, kind)
 
     def _function_in_c(self, path: str, value: Any, name: str) -> None:
         """What a function in C belongs to; one that is given to others to call must be known."""
@@ -511,7 +521,8 @@ class Walk:
         slots = slots_of(kind)
         if slots:
             read = functools.partial(slot_values, value, slots)
-            self.watched.append(Watched(read, path))
+            found = functools.partial(words_of_slots, slots=slots)
+            self.watched.append(Watched(read, path, words_for(value, found)))
             for slot, each in zip(slots, read(), strict=True):
                 if not is_plain(each):
                     self._attribute(f"{path}.{slot.__name__}", slot.__name__, each, origin)

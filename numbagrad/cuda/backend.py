@@ -7,38 +7,26 @@ What is computed is planned as on the CPU (``executor/plan``) and becomes launch
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import backend
-from .. import half_precision as half
-from ..dtype import computed_as, from_numpy
-from ..executor.conversion import program as conversion
-from ..executor.plan import result_forms
-from ..executor.plan.direct import view_of
-from ..executor.plan.dtypes import code_of
-from ..executor.plan.forms import Form, broadcast, contiguous, dense
-from ..executor.plan.operations import Operation, Pointwise, Product, Reduce, Rowwise, View
+from ..dtype import from_numpy
+from ..executor.plan.forms import Form, contiguous, dense
+from ..executor.plan.operations import Operation
 from ..executor.plan.sharing import bounds
-from ..formula import Formula, constant, symbol
-from . import indexing, launches, library
-from .array import CudaArray
+from ..executor.planned_backend import PlannedBackend
+from . import indexing, launches, library, windows
+from .array import Adopted, CudaArray
 from .driver import driver
 from .lowering import lower
 
 Shape = tuple[int, ...]
 
 
-@functools.cache
-def _taken(name: str = "x") -> Formula:
-    """The formula of a copy."""
-    return Formula((name,), [symbol(name)])
-
-
-class CudaBackend(backend.Backend):
+class CudaBackend(PlannedBackend):
     """Everything that GPUs can do.
 
     Attributes:
@@ -48,9 +36,12 @@ class CudaBackend(backend.Backend):
     device_type = "cuda"
     array_class = CudaArray
     passes = ("elements", "checks_first", "copies", "dead")
+    multiplied = ("float16", "bfloat16", "float32", "float64")  # halves are summed in float32
 
     def __init__(self, device_index: int | None = None):
         self.device_index = device_index
+
+    hosted = library.HOSTED
 
     @property
     def namespace(self) -> Any:
@@ -111,196 +102,111 @@ class CudaBackend(backend.Backend):
         driver().upload(made.address, host.ctypes.data, host.nbytes, made.block.device)
         return made
 
+    def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """A copy of an ndarray in memory of the host that is locked until nobody holds it."""
+        form = dense(array.shape, array.dtype, [array])
+        memory = np.asarray(driver().allocate_pinned(max(array.nbytes, 1)))
+        made = np.ndarray(form.shape, form.dtype, memory, 0, form.strides)
+        made[...] = array
+        return made
+
+    def adopt(self, described: Any) -> CudaArray:
+        """The memory of an object with ``__cuda_array_interface__``, which stays its owner.
+
+        Raises:
+            TypeError: for elements that no tensor has.
+        """
+        given = described.__cuda_array_interface__
+        dtype = np.dtype(given["typestr"])
+        from_numpy(dtype)
+        shape = tuple(given["shape"])
+        strides = given.get("strides") or contiguous(shape, dtype).strides
+        low, high = bounds(Form(shape, tuple(strides), dtype))
+        address, _ = given["data"]
+        index = driver().device_of(int(address))
+        block = Adopted(int(address) + low, high - low, index, described)
+        return CudaArray(block, -low, shape, strides, dtype)
+
     def to_host(self, array: CudaArray) -> np.ndarray[Any, Any]:
         """See :class:`Backend`: one download, of a copy if the elements do not lie side by side."""
         form = dense(array.shape, array.dtype, [array])
         if form.strides != array.strides and array.size > 1:
-            array = self._copied_to(form, array)
+            array = self.copied_to(form, array)
         host = np.ndarray(form.shape, form.dtype, None, 0, form.strides)
         driver().download(host.ctypes.data, array.address, host.nbytes, array.block.device)
         return host
 
-    def view(self, array: CudaArray, shape: Shape, strides: Shape, offset: int) -> CudaArray:
-        """See :class:`Backend`."""
-        return array.view_of(shape, strides, offset)
-
-    def address(self, array: CudaArray) -> int:
-        """See :class:`Backend`."""
-        return array.address
-
-    def fill(self, array: CudaArray, number: Any) -> None:
-        """See :class:`Backend`."""
-        if array.dtype.kind == "c":
-            number = complex(number)
-            self.fill(array.real, number.real)
-            self.fill(array.imag, number.imag)
-        elif array.size:
-            element = half.readable(half.converted(np.array(number), array.dtype)).item()
-            filled = Formula((), [constant(element)])
-            self.run(Pointwise("fill", filled, (), (_view(array),), _computed(array), ()))
+    def new(self, form: Form, like: CudaArray) -> CudaArray:
+        """See :class:`PlannedBackend`: on the device of that array, whichever is current."""
+        return self._new(form, like.block.device)
 
     def copy(self, target: CudaArray, source: CudaArray) -> None:
-        """See :class:`Backend`."""
-        if not target.size:
-            return
-        kinds = target.dtype.kind, source.dtype.kind
-        if target.block.device != source.block.device:
+        """See :class:`Backend`; between two devices as well."""
+        if target.size and target.block.device != source.block.device:
             self._copy_between(target, source)
-        elif kinds == ("c", "c"):
-            source = self._apart(source, target)
-            self.copy(target.real, source.real)
-            self.copy(target.imag, source.imag)
-        elif kinds[0] == "c":
-            self.copy(target.real, source)
-            self.fill(target.imag, 0)
-        elif kinds[1] == "c":
-            self.copy(target, source.real)
-        elif target.dtype != source.dtype:
-            self.pointwise(conversion(), (source,), target)
         else:
-            views = (_view(self._apart(source, target)),), (_view(target),)
-            self.run(Pointwise("copy", _taken(), *views, _computed(target), (None,)))
+            super().copy(target, source)
 
     def _copy_between(self, target: CudaArray, source: CudaArray) -> None:
-        """A copy to another device: converted there, moved by the driver."""
-        form = contiguous(source.shape, source.dtype)
-        own = source if source.flags.c_contiguous else self._copied_to(form, source)
-        there = self._new(form, target.block.device)
+        """A copy to another device: moved by the driver, converted there."""
+        own = self.in_order(source)
+        there = self._new(contiguous(source.shape, source.dtype), target.block.device)
         driver().move(there.address, own.address, own.nbytes, own.block.device)
         self.copy(target, there)
-
-    def copied(self, array: CudaArray, order: str = "C") -> CudaArray:
-        """A new array of the same elements on the same device, in C order or in theirs."""
-        if order == "C":
-            return self._copied_to(contiguous(array.shape, array.dtype), array)
-        return self._copied_to(dense(array.shape, array.dtype, [array]), array)
-
-    def _copied_to(self, form: Form, array: CudaArray) -> CudaArray:
-        made = self._new(form, array.block.device)
-        self.copy(made, array)
-        return made
-
-    def in_order(self, array: CudaArray) -> CudaArray:
-        """The array, or a copy of it in C order."""
-        return array if array.flags.c_contiguous else self.copied(array)
-
-    def converted(self, array: CudaArray, dtype: np.dtype[Any]) -> CudaArray:
-        """A new array of the same elements in another dtype, in C order."""
-        return self._copied_to(contiguous(array.shape, dtype), array)
-
-    def _apart(self, operand: CudaArray, output: CudaArray) -> CudaArray:
-        """An operand, copied if it lies in the memory of the output otherwise than that does."""
-        if operand.block is not output.block:
-            return operand
-        same = ("address", "shape", "strides", "dtype")
-        if all([getattr(operand, name) == getattr(output, name) for name in same]):
-            return operand
-        return self.copied(operand)
 
     def synchronise(self) -> None:
         """See :class:`Backend`."""
         driver().synchronise()
 
-    # --- families of kernels ---
-
-    def pointwise(self, program: Any, operands: tuple[Any, ...], into: Any) -> Any:
-        """See :class:`Backend`."""
-        program.prepare()
-        compute, forms = result_forms.pointwise(program, operands, into)
-        index = self.index_of(next(x for x in (*operands, into) if isinstance(x, CudaArray)))
-        outputs = tuple([self._new(x, index) for x in forms]) if into is None else (into,)
-        rules = program.rules
-        narrow = rules.rounded([code_of(x, len(forms[0].shape)) for x in operands])
-        views: list[Any] = []
-        numbers: list[str | None] = []
-        for place, operand in enumerate(operands):
-            if isinstance(operand, CudaArray):
-                if narrow is not None and operand.dtype != narrow.numpy:
-                    operand = self.converted(operand, narrow.numpy)
-                views.append(_view(operand if into is None else self._apart(operand, into)))
-                numbers.append(None)
-            else:
-                views.append(operand.item() if isinstance(operand, np.ndarray) else operand)
-                numbers.append(rules.number(place, compute).name)
-        if outputs[0].size:
-            made = tuple([_view(x) for x in outputs])
-            self.run(
-                Pointwise(program.name, program.formula, tuple(views), made, compute.name,
-                          tuple(numbers), eager=True)
-            )  # fmt: skip
-        if into is not None:
-            return None
-        return outputs[0] if len(outputs) == 1 else outputs
-
-    def reduce(
-        self,
-        program: Any,
-        array: CudaArray,
-        mask: int,
-        keepdim: bool,
-        shift: CudaArray | None = None,
-        parameters: Any = None,
-    ) -> Any:
-        """See :class:`Backend`."""
-        mask = int(mask) & ((1 << array.ndim) - 1)
-        forms = result_forms.reduction(program, array, mask, bool(keepdim))
-        outputs = [self._new(form, array.block.device) for form in forms]
-        self.run(
-            Reduce(
-                program, _view(array), mask, bool(keepdim),
-                None if shift is None else _view(self.in_order(shift)), _view(outputs[0]),
-                None if parameters is None else float(parameters[0]),
-                _view(outputs[1]) if len(outputs) > 1 else None,
-            )
-        )  # fmt: skip
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-    def rowwise(self, program: Any, dim: int, *arrays: CudaArray) -> Any:
-        """See :class:`Backend`."""
-        arrays = tuple([self.in_order(x) for x in arrays])
-        forms = result_forms.rowwise(program, arrays[0])
-        outputs = [self._new(form, arrays[0].block.device) for form in forms]
-        if arrays[0].size:
-            views = [tuple([_view(x) for x in each]) for each in (arrays, outputs)]
-            self.run(Rowwise(program, dim, *views))
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-    def matmul(self, a: CudaArray, b: CudaArray) -> CudaArray:
-        """See :class:`Backend`; float16 and bfloat16 too, summed in float32."""
-        if a.dtype != b.dtype or from_numpy(a.dtype).name not in _MULTIPLIED:
-            self.refuse(f"matmul of {from_numpy(a.dtype).name}")
-        batch = broadcast([a.shape[:-2], b.shape[:-2]])
-        a, b = [self._stack(x, batch) for x in (a, b)]
-        form = contiguous((*a.shape[:-1], b.shape[-1]), a.dtype)
-        made = self._new(form, a.block.device)
-        self.run(Product(_view(a), _view(b), _view(made)))
-        return made.reshape((*batch, *made.shape[-2:]))
-
-    def _stack(self, array: CudaArray, batch: Shape) -> CudaArray:
-        """An array with one dimension of samples, those of ``batch``."""
-        expanded = _view(array).expanded((*batch, *array.shape[-2:]))
-        whole = array.view_of(expanded.shape, expanded.strides)
-        return whole.reshape((math.prod(batch), *array.shape[-2:]))
+    # --- kernels ---
 
     def kernel(self, module: str, name: str, total: int, words: Sequence[Any]) -> None:
         """See :class:`Backend`."""
         indexing.run_word_kernel(module, name, total, words)
 
-    def gather(self, array: CudaArray, dim: int, index: CudaArray) -> CudaArray:
-        """See :class:`Backend`."""
-        return indexing.gather(self, array, dim, index)
-
-    def index_select(self, array: CudaArray, dim: int, index: CudaArray) -> CudaArray:
-        """See :class:`Backend`."""
-        return indexing.index_select(self, array, dim, index)
-
     def scatter_add(self, output: CudaArray, dim: int, index: CudaArray, source: CudaArray) -> None:
         """See :class:`Backend`; in the order of the indices, so that bits do not change."""
-        indexing.scatter_add(self, output, dim, index, source)
+        self.by_parts(indexing.write_elements, indexing.ADD, output, dim, index, source)
 
     def index_add(self, output: CudaArray, dim: int, index: CudaArray, source: CudaArray) -> None:
         """See :class:`Backend`; in the order of the indices."""
-        indexing.index_add(self, output, dim, index, source)
+        self.by_parts(indexing.write, indexing.ADD, output, dim, index, source)
+
+    def index_copy(self, output: CudaArray, dim: int, index: CudaArray, source: CudaArray) -> None:
+        """See :class:`Backend`."""
+        self.by_parts(indexing.write, indexing.COPY, output, dim, index, source)
+
+    def sorted(self, index: CudaArray) -> tuple[CudaArray, CudaArray]:
+        """Which element of a vector each of the sorted ones is, equal ones in order; and these."""
+        return library.sorted_with_order(self, index)
+
+    def window(self, name: str, arrays: Sequence[Any], options: Mapping[str, Any]) -> CudaArray:
+        """See :class:`Backend`."""
+        return windows.window(self, name, arrays, options)
+
+    def run_function(self, name: str, function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+        """See :class:`Backend`: as a CUDA function of one thread, so that loops run in order."""
+        index = next(x.block.device for x in arrays if isinstance(x, CudaArray))
+        driver().run_function(function, arrays, index)
+
+    def argsort(self, array: CudaArray, dim: int, descending: bool) -> CudaArray:
+        """See :class:`Backend`."""
+        if not array.ndim:
+            return self.argsort(array.reshape(1), 0, descending).reshape(())
+        return library.argsort(self, array, dim, descending)
+
+    def by_parts(self, write: Callable[..., None], how: str, *given: Any) -> None:
+        """A write at indices, of complex numbers part by part, of bools as integers."""
+        output, dim, index, source = given
+        if output.dtype.kind == "c":
+            write(self, how, output.real, dim, index, self.copied(source.real))
+            write(self, how, output.imag, dim, index, self.copied(source.imag))
+        elif output.dtype.kind == "b" and how == indexing.ADD:
+            wide = self.converted(output, np.dtype(np.int64))
+            write(self, how, wide, dim, index, self.converted(source, wide.dtype))
+            self.copy(output, wide)
+        else:
+            write(self, how, output, dim, index, source)
 
     # --- programs ---
 
@@ -321,10 +227,6 @@ class CudaBackend(backend.Backend):
         launches.run(lower(operation), lambda memory: memory.address, (), index)
 
 
-#: Dtypes of which there are products.
-_MULTIPLIED = ("float16", "bfloat16", "float32", "float64")
-
-
 @functools.cache
 def _on(index: int) -> CudaBackend:
     return CudaBackend(index)
@@ -335,15 +237,5 @@ def _device_of(array: Any) -> int:
     return int(array.block.device)
 
 
-def _view(array: Any) -> View:
-    """An array as a view of its memory, as operations have it."""
-    return view_of(array)
-
-
-def _computed(array: CudaArray) -> str:
-    return computed_as(from_numpy(array.dtype)).name
-
-
 BACKEND = CudaBackend()
-copied = BACKEND.copied
 backend.register(BACKEND)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..dtype import name_of
 from ..executor.plan.forms import contiguous
 from ..executor.plan.operations import Check, Kernel, View
+from ..executor.plan.spaces import around
 from . import launches
 from .array import CudaArray
 from .driver import driver
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .backend import CudaBackend
 
 _INDEXING = "kernels.indexing"
+ADD, COPY = texts.ADD, texts.COPY
 
 
 @functools.lru_cache(maxsize=256)
@@ -76,73 +77,59 @@ def lower_check(operation: Check) -> list[Launch]:
     raise NotImplementedError(f"a check of {operation.name} in a program on the device 'cuda'")
 
 
-# --- by the definitions of ``executor/indexing.py`` ----------------------------------------------
+# --- writes ---------------------------------------------------------------------------------------
 
 
-def _around(shape: Sequence[int], dim: int) -> tuple[int, int]:
-    return math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
-
-
-def gather(where: CudaBackend, array: CudaArray, dim: int, index: CudaArray) -> CudaArray:
-    """The element at each index along a dimension."""
-    if not array.ndim:
-        return gather(where, array.reshape(1), dim, index.reshape(1)).reshape(index.shape)
-    key: list[Any] = [slice(size) for size in index.shape]
-    key[dim] = slice(None)
-    made = where._new(contiguous(index.shape, array.dtype), array.block.device)
-    words = _words(where, array[tuple(key)], dim, index, index.shape[dim])
-    outer, inner = _around(index.shape, dim)
-    name = f"gather_{array.itemsize}"
-    run_word_kernel(_INDEXING, name, outer * index.shape[dim], (made, *words, inner))
-    return made
-
-
-def index_select(where: CudaBackend, array: CudaArray, dim: int, index: CudaArray) -> CudaArray:
-    """The entries of a dimension at the indices of a vector."""
-    if not array.ndim:
-        array = array.reshape(1)
-    shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :])
-    made = where._new(contiguous(shape, array.dtype), array.block.device)
-    words = _words(where, array, dim, index, index.size)
-    outer, inner = _around(shape, dim)
-    name = f"index_select_{array.itemsize}"
-    run_word_kernel(_INDEXING, name, outer * index.size, (made, *words, inner))
-    return made
-
-
-def _words(
-    where: CudaBackend, array: CudaArray, dim: int, index: CudaArray, count: int
-) -> tuple[Any, ...]:
-    return where.in_order(array), where.in_order(index), array.shape[dim], count
-
-
-def scatter_add(
-    where: CudaBackend, output: CudaArray, dim: int, index: CudaArray, source: CudaArray
+def write(
+    where: CudaBackend, how: str, output: CudaArray, dim: int, index: CudaArray, source: CudaArray
 ) -> None:
-    """Add elements at indices along a dimension, in their order."""
+    """Add (or copy) the entries of a dimension to those at the indices of a vector."""
+    target = where.in_order(output)
+    source = where.in_order(source)
+    outer, size, inner = around(target.shape, dim)
+    if index.size * outer * inner:
+        order, places = where.sorted(index)
+        arrays = target, source, order, places
+        kind = name_of(output.dtype)
+        _run_write(how, kind, arrays, (outer, size, index.size, inner), index.block.device)
+    if target is not output:
+        where.copy(output, target)
+
+
+def write_elements(
+    where: CudaBackend, how: str, output: CudaArray, dim: int, index: CudaArray, source: CudaArray
+) -> None:
+    """The same at indices of the shape of the source, which may be smaller than the output."""
     if not output.ndim:
         output, index, source = [x.reshape(1) for x in (output, index, source)]
-    key = [slice(size) for size in index.shape]
+    key = tuple([slice(n) for n in index.shape])
     part = output[tuple([slice(None) if d == dim else x for d, x in enumerate(key)])]
-    _add(where, "scatter_add", part, dim, index, source[tuple(key)], index.shape[dim])
+    target = where.in_order(part)
+    if index.size:
+        _, count, inner = around(index.shape, dim)
+        flat = where.new(contiguous((index.size,), index.dtype), index)
+        words = Words()
+        words.add(flat.address, where.in_order(index).address)
+        words.add(index.size, target.shape[dim], count, inner)
+        threads = driver().threads
+        made = words.launch(texts.places_source(threads), blocks_for(index.size, threads))
+        launches.run([made], lambda memory: memory.address, (), index.block.device)
+        values = where.in_order(source[key]).reshape(-1)
+        write(where, how, target.reshape(-1), 0, flat, values)
+    if target is not part:
+        where.copy(part, target)
 
 
-def index_add(
-    where: CudaBackend, output: CudaArray, dim: int, index: CudaArray, source: CudaArray
+def _run_write(
+    how: str, kind: str, arrays: tuple[CudaArray, ...], sizes: tuple[int, ...], device: int
 ) -> None:
-    """Add the entries of a dimension to those at the indices of a vector, in their order."""
-    _add(where, "index_add", output, dim, index, source, index.size)
+    words = Words()
+    words.add(*[x.address for x in arrays], *sizes)
+    threads = driver().threads
+    source = _write_source(how, kind, threads)
+    units = sizes[0] * sizes[2] * sizes[3]
+    made = words.launch(source, blocks_for(units, threads))
+    launches.run([made], lambda memory: memory.address, (), device)
 
 
-def _add(
-    where: CudaBackend, name: str, output: CudaArray, dim: int, index: CudaArray,
-    source: CudaArray, count: int,
-) -> None:  # fmt: skip
-    dense = where.in_order(output)
-    size = dense.shape[dim]
-    words = (where.in_order(source), where.in_order(index), size, count)
-    outer, inner = _around(dense.shape, dim)
-    name = f"{name}_{name_of(output.dtype)}"
-    run_word_kernel(_INDEXING, name, outer * inner, (dense, *words, inner))
-    if dense is not output:
-        where.copy(output, dense)
+_write_source = functools.lru_cache(maxsize=64)(texts.write_source)

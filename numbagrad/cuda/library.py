@@ -1,55 +1,85 @@
 """Operators whose forward is calls of NumPy, on a GPU by CuPy: sorting, triangles and the like.
 
-CuPy's arrays answer NumPy's functions, so the forward is the one that the CPU has. In the simulator
-the arrays are NumPy's, over the memory of the simulated device.
+CuPy's arrays answer NumPy's functions, so the forward is most often the one that the CPU has. In
+the simulator ``driver/twin.py`` stands for CuPy: arrays of NumPy that refuse what CuPy's refuse.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..executor.plan.forms import dense
 from .array import CudaArray
 from .driver import driver
+from .forwards import OF_LIBRARY, OWN
 
 if TYPE_CHECKING:
     from .backend import CudaBackend
 
-#: Operators that run so, by the names of their definitions.
+#: Operators whose forward runs so as it is, by the names of their definitions.
 NAMES = frozenset(
-    """argsort block_diag cdist frexp frexp_exponent gcd i0 igamma igammac index_copy index_fill
-    index_reduce lcm linalg_cross median nanmedian roll scatter scatter_reduce special_i0e
-    special_i1 special_i1e take topk tril triu unfold_backward""".split()
+    """fft_c2c fft_c2r fft_r2c linalg_cholesky_ex linalg_cross linalg_eigh linalg_inv_ex linalg_qr
+    linalg_solve_ex linalg_solve_triangular linalg_svd""".split()
 )
+
+#: Operators of which the host computes copies: their loops are Python's, or none of a GPU's.
+HOSTED = frozenset(
+    """adaptive_max_pool block_diag cholesky_inverse cholesky_solve i0 igamma igammac index_reduce
+    is_singular linalg_eig linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve linalg_lstsq
+    linalg_lu_factor_ex linalg_matrix_exp linalg_pinv lu_info lu_order lu_origin masked_scatter
+    masked_scatter_backward median nanmedian pdist quantile scatter_reduce special_i0e special_i1
+    special_i1e special_zeta unfold_backward""".split()
+)
+
+#: Operators whose forward the library refused in this process: the host ran it.
+refused: set[str] = set()
 
 
 def forward_of(where: CudaBackend, operator: Any) -> Callable[..., Any] | None:
-    """The forward of an operator on arrays of the device; None for one that does not run so."""
-    if operator.name not in NAMES:
+    """What runs in the place of the forward of an operator; None for one that runs as it is."""
+    name = operator.name
+    if name in OWN:
+        return functools.partial(OWN[name], where)
+    if name in OF_LIBRARY:
+        return functools.partial(_call, where, operator, OF_LIBRARY[name])
+    if operator.portable or name not in NAMES:
         return None
-    return functools.partial(_call, where, operator)
+    return functools.partial(_call, where, operator, operator.forward)
 
 
-def _call(where: CudaBackend, operator: Any, *arguments: Any) -> Any:
-    """Run the CPU's forward on arrays of the library.
+def _call(where: CudaBackend, operator: Any, forward: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a forward on arrays of the library, or the CPU's on the host if that refuses them.
 
-    Raises:
-        NotImplementedError: for what that does not do on a GPU; it says so by a TypeError.
+    The host says as well what is wrong with values that no forward takes, as singular matrices.
     """
-    given = [_given(x) for x in arguments]
     try:
-        made = operator.forward(*given)
-    except TypeError as error:
-        if driver().is_simulated:
-            raise
-        raise NotImplementedError(
-            f"Could not run '{operator.name}' on the device 'cuda': CuPy refused it ({error}); "
-            "move the tensors with .cpu() first"
-        ) from error
-    return _taken(where, made)
+        with driver().library(_device_of(arguments)):
+            return _taken(where, forward(*[_given(x) for x in arguments]))
+    except (TypeError, ValueError, AttributeError, NotImplementedError, np.linalg.LinAlgError):
+        refused.add(operator.name)
+    return where.call(operator.forward, *arguments)
+
+
+def sorted_with_order(where: CudaBackend, index: CudaArray) -> tuple[CudaArray, CudaArray]:
+    """The stable order that sorts a vector, and its sorted elements."""
+    with driver().library(index.block.device):
+        given = _given(index)
+        order = given.argsort(kind="stable")
+        return _taken(where, order), _taken(where, given[order])
+
+
+def _device_of(arguments: Iterable[Any]) -> int:
+    """The number of the device of the first array among arguments."""
+    for value in arguments:
+        if isinstance(value, CudaArray):
+            return int(value.block.device)
+        if isinstance(value, list | tuple) and value:
+            return _device_of(value)
+    return int(driver().current)
 
 
 def _given(value: Any) -> Any:
@@ -66,17 +96,28 @@ def _taken(where: CudaBackend, made: Any) -> Any:
         return tuple([_taken(where, x) for x in made])
     if isinstance(made, np.ndarray | np.generic):
         return where.from_host(np.asarray(made))
-    if hasattr(made, "__cuda_array_interface__"):
-        result = where.allocate(*_form(made))
-        driver().as_cupy(result)[...] = made
-        return result
-    return made
+    if not hasattr(made, "strides"):
+        return made
+    result = where.allocate(*dense(tuple(made.shape), np.dtype(made.dtype), [made]))
+    driver().as_cupy(result)[...] = made
+    return result
 
 
-def _form(made: Any) -> Any:
-    from ..executor.plan.forms import contiguous
+def argsort(where: CudaBackend, array: CudaArray, dim: int, descending: bool) -> CudaArray:
+    """The stable order of a dimension."""
+    if array.dtype.kind == "b":
+        array = where.converted(array, np.dtype(np.uint8))
+    with driver().library(array.block.device):
+        return _taken(where, _order(_given(array), dim, descending))
 
-    return contiguous(tuple(made.shape), np.dtype(made.dtype))
+
+def _order(array: Any, dim: int, descending: bool) -> Any:
+    """Descending it is the order of what is reversed, reversed: equal elements keep theirs."""
+    if not descending:
+        return array.argsort(dim, kind="stable")
+    backwards = (*(slice(None),) * dim, slice(None, None, -1))
+    turned = array[backwards].argsort(dim, kind="stable")
+    return array.shape[dim] - 1 - turned[backwards]
 
 
 class Namespace:
@@ -91,7 +132,8 @@ class Namespace:
         function = getattr(np, name)
 
         def call(*arguments: Any, **options: Any) -> Any:
-            given = [_given(x) for x in arguments]
-            return _taken(self._where, function(*given, **options))
+            with driver().library(_device_of(arguments)):
+                given = [_given(x) for x in arguments]
+                return _taken(self._where, function(*given, **options))
 
         return call

@@ -78,7 +78,7 @@ def _of_definition(program: Any, stored: Any, by_columns: bool, threads: int) ->
     inputs = [f"x{k}" for k in range(len(traced.inputs))]
     made = traced.of(dict(zip(traced.inputs, map(symbol, inputs), strict=True)), combined)
     stores = [(Operand("out", stored.name, layout.UNIT), made)]
-    work = Work(stored.name, inputs, frozenset(inputs), reductions, stores)
+    work = Work(stored.name, inputs, frozenset(inputs), reductions, stores, on_cpu=False)
     cut = Cut(work)
     if cut.places > 1:  # there is room for one value an element, where the output will be
         cut = Cut(work, keep=math.inf)

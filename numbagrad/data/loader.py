@@ -15,7 +15,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ..cuda import is_available
 from ..random import Generator
+from ..tensor import Tensor
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import fetcher
@@ -86,6 +88,19 @@ def _check_sampling(
         )
 
 
+def _pinned(batch: Any) -> Any:
+    """A batch with its tensors, which may be nested, in memory that is locked for GPUs."""
+    if isinstance(batch, Tensor):
+        return batch.pin_memory()
+    if isinstance(batch, dict):
+        return {key: _pinned(value) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*[_pinned(x) for x in batch])
+    if isinstance(batch, list | tuple):
+        return type(batch)([_pinned(x) for x in batch])
+    return batch.pin_memory() if hasattr(batch, "pin_memory") else batch
+
+
 class DataLoader:
     """Batches of a dataset; each ``iter`` is a pass over it.
 
@@ -103,7 +118,8 @@ class DataLoader:
         generator: where random orders and the seeds of the workers come from.
         prefetch_factor: batches in the making for each worker, 2 unless given.
         persistent_workers: whether workers live on after a pass.
-        pin_memory, pin_memory_device, in_order: taken for the sake of programs that name them;
+        pin_memory: whether tensors of batches are copied to memory that is locked for GPUs.
+        pin_memory_device, in_order: taken for the sake of programs that name them;
             memory is not pinned, and batches come in order always.
     """
 
@@ -187,7 +203,8 @@ class DataLoader:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        if self.pin_memory:
+        pins = self.pin_memory and is_available()
+        if self.pin_memory and not pins:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device "
                 "pinned memory won't be used.",
@@ -196,6 +213,8 @@ class DataLoader:
         # As in torch: drawn for every pass, but for one of workers that were started before.
         seed = drawn_seed(self.generator) if self._workers is None else 0
         batches = self._with_workers(seed) if self.num_workers else self._without_workers()
+        if pins:
+            batches = map(_pinned, batches)
         return self._counted(batches) if self._stream else batches
 
     def _without_workers(self) -> Iterator[Any]:

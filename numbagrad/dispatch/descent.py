@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backend import is_array
 from ..dtype import bfloat16, complex64, complex128, float16
 from ..executor import capture
 from ..tensor import Tensor
@@ -73,7 +74,7 @@ def call(operator: Operator, arguments: Sequence[Any]) -> Any:
         elif kind is list:
             argument, bits = _of_list(argument)
             word |= bits
-        elif isinstance(argument, _OTHER):  # NumPy's complex numbers, other classes of arrays
+        elif isinstance(argument, _OTHER) or is_array(argument):  # also NumPy's complex numbers
             word |= COMPLEX if isinstance(argument, complex) else _OF_DTYPE[argument.dtype.num]
         arrays.append(argument)
     if capture.active is not None and interception.is_open():

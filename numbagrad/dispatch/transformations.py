@@ -26,7 +26,6 @@ from ..transforms.levels import (
     BATCH,
     GRAD,
     PENDING,
-    Batched,
     LazyConj,
     Level,
     Transformed,
@@ -38,8 +37,9 @@ from ..transforms.levels import (
     state_of,
 )
 from ..transforms.tracking import has_history, requires_grad
+from ..transforms.unwrapping import below, deepest, resolved, split
 
-__all__ = ["below", "call", "deepest", "like_samples", "split"]
+__all__ = ["call"]
 
 
 def call(operator: Any, arguments: Sequence[Any], arrays: Sequence[Any] = ()) -> Any:
@@ -102,39 +102,7 @@ def _settled(argument: Any) -> Any:
     return argument
 
 
-def deepest(arguments: Sequence[Any]) -> Level | None:
-    """The level that is applied first: the one opened last."""
-    found: Level | None = None
-    for argument in arguments:
-        if isinstance(argument, Tensor):
-            state = state_of(argument)
-            level = None if state is None else state.level
-        elif argument.__class__ is list:
-            level = deepest(argument)
-        else:
-            continue
-        if level is not None and (found is None or level.depth > found.depth):
-            found = level
-    return found
-
-
 # --- batches --------------------------------------------------------------------------------------
-
-
-def below(level: Level, argument: Any) -> tuple[Any, Any]:
-    """An argument at the level below a batch, and whether its first dimension is the samples.
-
-    Lists of Tensors give lists of both.
-    """
-    if isinstance(argument, Tensor):
-        array = argument._array
-        if array.__class__ is Transformed and array.state.level is level:
-            return array.state.value, True
-        return argument, False
-    if argument.__class__ is list:
-        pairs = [below(level, item) for item in argument]
-        return [value for value, _ in pairs], [mapped for _, mapped in pairs]
-    return argument, False
 
 
 def _apply_to_batch(operator: Any, level: Level, arguments: Sequence[Any]) -> Any:
@@ -157,49 +125,7 @@ def _apply_to_batch(operator: Any, level: Level, arguments: Sequence[Any]) -> An
     return batched(level, made)
 
 
-def like_samples(tensor: Tensor, make: Callable[[Tensor], Tensor]) -> Tensor:
-    """A new Tensor like one under transformations: as many samples, but no tangent."""
-    tensor = settled(tensor)
-    state = state_of(tensor)
-    if state is None:
-        return make(tensor)
-    if state.__class__ is Batched:
-        return batched(state.level, like_samples(state.value, make))
-    return like_samples(state.primal, make)
-
-
-def new_samples(
-    tensor: Tensor, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Tensor]
-) -> Tensor:
-    """``make(shape)`` for each sample of a Tensor under transformations; without a tangent."""
-    tensor = settled(tensor)
-    state = state_of(tensor)
-    if state is None:
-        return make(shape)
-    if state.__class__ is Batched:
-        value = state.value
-        return batched(state.level, new_samples(value, (value._array.shape[0], *shape), make))
-    return new_samples(state.primal, shape, make)
-
-
 # --- pending conjugates ---------------------------------------------------------------------------
-
-_resolve: Any = None
-
-
-def install_resolve(resolve: Callable[[Tensor], Tensor]) -> None:
-    """Set the function that gives the elements of a Tensor whose state is ``LazyConj``."""
-    global _resolve
-    _resolve = resolve
-
-
-def resolved(argument: Any) -> Any:
-    """An argument with elements as they are read; lists of Tensors give lists."""
-    if isinstance(argument, Tensor):
-        return _resolve(argument) if state_of(argument).__class__ is LazyConj else argument
-    if argument.__class__ is list:
-        return [resolved(item) for item in argument]
-    return argument
 
 
 def _apply_to_pending(operator: Any, arguments: Sequence[Any]) -> Any:
@@ -259,19 +185,6 @@ def _apply_to_tracked(operator: Any, level: Level, arguments: Sequence[Any]) -> 
 
 
 # --- tangents -------------------------------------------------------------------------------------
-
-
-def split(level: Level, argument: Any) -> tuple[Any, Any]:
-    """An argument without its tangent of this level, and the tangent or None."""
-    if isinstance(argument, Tensor):
-        array = argument._array
-        if array.__class__ is Transformed and array.state.level is level:
-            return array.state.primal, array.state.tangent
-        return argument, None
-    if argument.__class__ is list:
-        pairs = [split(level, item) for item in argument]
-        return [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
-    return argument, None
 
 
 def _apply_to_dual(operator: Any, level: Level, arguments: Sequence[Any]) -> Any:

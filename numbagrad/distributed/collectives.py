@@ -74,8 +74,8 @@ def form(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).rpartition('.')[2]}{list(tensor._array.shape)}"
 
 
-def root_rank(group: ProcessGroup, function: str, rank: int | None, of_group: int | None) -> int:
-    """The rank in the group of a root, given as a global rank or as one of the group.
+def rank_in(group: ProcessGroup, function: str, rank: int | None, of_group: int | None) -> int:
+    """The rank in a group of a process, given as its global rank or as that of the group.
 
     Raises:
         ValueError: if neither or both are given, and if the group has no such rank.
@@ -222,7 +222,7 @@ def reduce(
     check_reduction("reduce", tensor._array.dtype, op)
     if found is None:
         return None
-    root = root_rank(found, "reduce", dst, group_dst)
+    root = rank_in(found, "reduce", dst, group_dst)
 
     def start(ranks: Communicator, array: Any, blocking: bool) -> Requests:
         return ranks.reduce(array, op, root, blocking)
@@ -248,7 +248,7 @@ def broadcast(
     check_tensor("broadcast", "tensor", tensor)
     if found is None:
         return None
-    root = root_rank(found, "broadcast", src, group_src)
+    root = rank_in(found, "broadcast", src, group_src)
 
     def start(ranks: Communicator, array: Any, blocking: bool) -> Requests:
         return ranks.broadcast(array, root, blocking)
@@ -325,6 +325,40 @@ def _check_like(
             )
 
 
+class _ListOfRoot:
+    """A call in which the root alone has a list of tensors, one for each rank.
+
+    The root is rank 0 unless it is named.
+
+    Args:
+        name: of the function, and ``list_name`` of the list, for messages.
+        tensor: what each rank gives or gets; its dtype and shape are those of the list.
+        tensors: the list, empty or None but on the root.
+        role: the parameter that names the root, ``src`` or ``dst``.
+
+    Raises:
+        ValueError: if the list is not there on the root, or there elsewhere, and if its tensors are
+            not like ``tensor``.
+    """
+
+    def __init__(
+        self, name: str, tensor: Tensor, list_name: str, tensors: list[Tensor] | None,
+        group: ProcessGroup, rank: int | None, rank_of_group: int | None, role: str,
+    ) -> None:  # fmt: skip
+        first = 0 if rank is None and rank_of_group is None else rank
+        self.root = rank_in(group, name, first, rank_of_group)
+        self.is_here = group.rank() == self.root
+        self.words = f"{form(tensor)}, {role}={self.root}"
+        if self.is_here != bool(tensors):
+            side = "source" if role == "src" else "destination"
+            raise ValueError(
+                f"{name}(): {list_name} has to be given on the {side} rank, and there alone"
+            )
+        self.tensors = tensors or []
+        if self.is_here:
+            _check_like(name, list_name, self.tensors, tensor, group.size())
+
+
 def gather(
     tensor: Tensor,
     gather_list: list[Tensor] | None = None,
@@ -343,23 +377,18 @@ def gather(
     check_tensor("gather", "tensor", tensor)
     if found is None:
         return None
-    root = root_rank(found, "gather", 0 if dst is None and group_dst is None else dst, group_dst)
-    mine = found.rank() == root
-    if mine != bool(gather_list):
-        raise ValueError("gather(): gather_list has to be given on the destination rank, and there "
-                         "alone")  # fmt: skip
-    if mine:
-        assert gather_list is not None
-        _check_like("gather", "gather_list", gather_list, tensor, found.size())
+    of_root = _ListOfRoot(
+        "gather", tensor, "gather_list", gather_list, found, dst, group_dst, "dst"
+    )
 
     def start(ranks: Communicator, made: Any, array: Any, blocking: bool) -> Requests:
-        return ranks.gather(array, made if mine else None, root, blocking)
+        return ranks.gather(array, made if of_root.is_here else None, of_root.root, blocking)
 
-    plan = Plan(found, "gather", f"{form(tensor)}, dst={root}", start, async_op)
-    shape = (found.size(), *tensor.shape) if mine else (0,)
+    plan = Plan(found, "gather", of_root.words, start, async_op)
+    shape = (found.size(), *tensor.shape) if of_root.is_here else (0,)
     made = empty(shape, dtype=tensor.dtype)
-    then = functools.partial(copied_out, made.view(-1), gather_list) if gather_list else None
-    return plan.run(made, tensor, then=then, outcome=gather_list or [])
+    then = functools.partial(copied_out, made.view(-1), of_root.tensors)
+    return plan.run(made, tensor, then=then if of_root.is_here else None, outcome=of_root.tensors)
 
 
 def scatter(
@@ -380,22 +409,15 @@ def scatter(
     check_tensor("scatter", "tensor", tensor)
     if found is None:
         return None
-    root = root_rank(found, "scatter", 0 if src is None and group_src is None else src, group_src)
-    mine = found.rank() == root
-    if mine != bool(scatter_list):
-        raise ValueError("scatter(): scatter_list has to be given on the source rank, and there "
-                         "alone")  # fmt: skip
-    given = []
-    if mine:
-        assert scatter_list is not None
-        _check_like("scatter", "scatter_list", scatter_list, tensor, found.size())
-        given = [joined(scatter_list)]
+    of_root = _ListOfRoot(
+        "scatter", tensor, "scatter_list", scatter_list, found, src, group_src, "src"
+    )
 
     def start(ranks: Communicator, made: Any, *array: Any, blocking: bool) -> Requests:
-        return ranks.scatter(array[0] if array else None, made, root, blocking)
+        return ranks.scatter(array[0] if array else None, made, of_root.root, blocking)
 
-    plan = Plan(found, "scatter", f"{form(tensor)}, src={root}", start, async_op)
-    return plan.run(tensor, *given)
+    plan = Plan(found, "scatter", of_root.words, start, async_op)
+    return plan.run(tensor, *([joined(of_root.tensors)] if of_root.is_here else []))
 
 
 def _start_reduce_scatter(op: ReduceOp) -> Callable[..., Requests]:

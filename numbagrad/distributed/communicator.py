@@ -15,7 +15,7 @@ import numpy as np
 
 from .reduce_op import ReduceOp
 
-__all__ = ["Alone", "Communicator", "Request"]
+__all__ = ["Alone", "Communicator", "Request", "Requests", "Sum"]
 
 Array = np.ndarray[Any, Any]
 
@@ -39,6 +39,26 @@ class Request(abc.ABC):
 Requests = Sequence[Request]
 
 
+class Sum:
+    """The sum over ranks of arrays of one size and dtype, at each step of a training.
+
+    Args:
+        communicator: what it goes through.
+    """
+
+    def __init__(self, communicator: Communicator) -> None:
+        self._communicator = communicator
+
+    @property
+    def memory(self) -> tuple[Array, Array] | None:
+        """Where to put what is given and where its sum goes, if that spares copies."""
+        return None
+
+    def start(self, given: Array, result: Array) -> Requests:
+        """Add up what the ranks give; without ``memory`` both are one array."""
+        return self._communicator.all_reduce(result, ReduceOp.SUM, False)
+
+
 class Communicator(abc.ABC):
     """Ranks that exchange arrays, all of them C-contiguous and of equal size on all ranks."""
 
@@ -48,6 +68,10 @@ class Communicator(abc.ABC):
     @abc.abstractmethod
     def all_reduce(self, array: Array, op: ReduceOp, blocking: bool) -> Requests:
         """Join the arrays of all ranks in place; ``AVG`` adds, and the caller divides."""
+
+    def sums(self, forms: Sequence[tuple[int, np.dtype[Any]]]) -> Sequence[Sum]:
+        """Sums of so many elements of a dtype each; all ranks call it."""
+        return [Sum(self)] * len(forms)
 
     @abc.abstractmethod
     def reduce(self, array: Array, op: ReduceOp, root: int, blocking: bool) -> Requests:

@@ -20,7 +20,8 @@ from mpi4py import MPI
 
 from .. import half_precision as half
 from ..dtype import bfloat16
-from .communicator import Array, Communicator, Request, Requests
+from . import shared_sums
+from .communicator import Array, Communicator, Request, Requests, Sum
 from .reduce_op import ReduceOp
 
 __all__ = ["RanksOfMPI", "abort", "local_place", "ranks_of_job"]
@@ -141,7 +142,27 @@ class _MPIRequest(Request):
 #: The communicators of MPI by number. ``compile`` watches the objects that a step can reach, and
 #: has no way to watch these; which of them an object stands for never changes.
 _COMMUNICATORS: dict[int, Any] = {}
+#: By the same numbers, the sums that go with a communicator.
+_SHARED: dict[int, list[shared_sums.SharedSums]] = {}
 _next_number = itertools.count().__next__
+
+
+def _shared_sums(
+    comm: Any, forms: Sequence[tuple[int, np.dtype[Any]]]
+) -> shared_sums.SharedSums | None:
+    """Sums in the memory of one machine; None if ranks are on several, or it has no room."""
+    local = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    is_one_machine = local.size == comm.size
+    local.Free()
+    if not comm.allreduce(is_one_machine and shared_sums.IS_POSSIBLE, MPI.LAND):
+        return None
+    size = shared_sums.size_of(forms, comm.size)
+    path = comm.bcast(shared_sums.make_file(size) if comm.rank == 0 else None, 0)
+    memory = None if path is None else shared_sums.map_file(path)
+    is_everywhere = comm.allreduce(memory is not None, MPI.LAND)
+    if path is not None and comm.rank == 0:
+        os.unlink(path)  # the memory stays while somebody has it mapped
+    return shared_sums.SharedSums(memory, comm.rank, comm.size, forms) if is_everywhere else None
 
 
 class RanksOfMPI(Communicator):
@@ -166,6 +187,13 @@ class RanksOfMPI(Communicator):
     def all_reduce(self, array: Array, op: ReduceOp, blocking: bool) -> Requests:
         operation = _operation(op, array.dtype)
         return self._start("Allreduce", blocking, MPI.IN_PLACE, _plain(array), operation)
+
+    def sums(self, forms: Sequence[tuple[int, np.dtype[Any]]]) -> Sequence[Sum]:
+        shared = _shared_sums(self._comm, forms)
+        if shared is None:
+            return super().sums(forms)
+        _SHARED.setdefault(self._number, []).append(shared)
+        return shared.sums
 
     def reduce(self, array: Array, op: ReduceOp, root: int, blocking: bool) -> Requests:
         operation, array = _operation(op, array.dtype), _plain(array)
@@ -235,6 +263,8 @@ class RanksOfMPI(Communicator):
 
     def free(self) -> None:
         comm = _COMMUNICATORS.pop(self._number)
+        for shared in _SHARED.pop(self._number, ()):
+            shared.free()
         if not MPI.Is_finalized():
             comm.Free()
 

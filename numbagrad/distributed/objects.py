@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..executor import capture
-from .collectives import root_rank
+from .collectives import rank_in
 from .exchange import check_agreement
 from .point_to_point import recv, send
 from .process_group import ProcessGroup, group_of
@@ -64,7 +64,7 @@ def gather_object(
     if found is None:
         return
     given = 0 if dst is None and group_dst is None else dst
-    root = root_rank(found, "gather_object", given, group_dst)
+    root = rank_in(found, "gather_object", given, group_dst)
     mine = found.rank() == root
     if mine != bool(object_gather_list):
         raise ValueError("gather_object(): object_gather_list has to be given on the destination "
@@ -91,7 +91,7 @@ def broadcast_object_list(
     if found is None:
         return
     given = 0 if src is None and group_src is None else src
-    root = root_rank(found, "broadcast_object_list", given, group_src)
+    root = rank_in(found, "broadcast_object_list", given, group_src)
     _begin("broadcast_object_list", group, f"{len(object_list)} objects, src={root}")
     object_list[:] = found.communicator.object_of(object_list, root)
 
@@ -115,7 +115,7 @@ def scatter_object_list(
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at "
                          "least 1.")  # fmt: skip
     given = 0 if src is None and group_src is None else src
-    root = root_rank(found, "scatter_object_list", given, group_src)
+    root = rank_in(found, "scatter_object_list", given, group_src)
     if found.rank() == root and len(scatter_object_input_list or ()) != found.size():
         raise ValueError(f"scatter_object_list(): a group of {found.size()} ranks needs as many "
                          "objects")  # fmt: skip

@@ -15,7 +15,7 @@ from ..autograd import tensor_interface as interface
 from ..autograd.writes.inplace import before_write
 from ..executor import capture
 from ..tensor import Tensor
-from .collectives import check_tensor, form
+from .collectives import check_tensor, form, rank_in
 from .process_group import ProcessGroup, group_of
 from .work import Work
 
@@ -25,19 +25,6 @@ __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 _HEADER = 128
 #: Tags that MPI has at least; a message takes two.
 _MOST_TAG = 16383
-
-
-def _partner(group: ProcessGroup, function: str, rank: int | None, of_group: int | None) -> int:
-    if rank is not None and of_group is not None:
-        raise ValueError(f"{function}(): give the global rank, or the rank in the group, not both")
-    if of_group is not None:
-        if not 0 <= of_group < group.size():
-            raise ValueError(
-                f"{function}(): a group of {group.size()} ranks has no rank {of_group}"
-            )
-        return of_group
-    assert rank is not None
-    return group.rank_of(rank)
 
 
 def _check_tag(function: str, tag: int) -> None:
@@ -94,7 +81,7 @@ def _send(
         return None
     if dst is None and group_dst is None:
         raise ValueError(f"{name}(): dst is missing")
-    to = _partner(found, name, dst, group_dst)
+    to = rank_in(found, name, dst, group_dst)
     if name == "send" and to == found.rank():
         raise ValueError("Invalid destination rank: destination rank should not be the same as "
                          "the rank of the current process.")  # fmt: skip
@@ -207,7 +194,7 @@ def _receive(
         return None
     capture.refuse(f"distributed.{name}(), which a program cannot repeat")
     anyone = src is None and group_src is None
-    source = -1 if anyone else _partner(found, name, src, group_src)
+    source = -1 if anyone else rank_in(found, name, src, group_src)
     before_write(tensor)
     return _Incoming(name, found, tensor, source, tag)
 

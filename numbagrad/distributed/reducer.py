@@ -12,22 +12,26 @@ which it goes on with the launches of the backward.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..autograd import tensor_interface as interface
 from ..autograd.grad_mode import no_grad
 from ..autograd.node import edge_of
 from ..autograd.variable import Variable
 from ..autograd.walk import reachable
+from ..autograd.writes.inplace import before_write
 from ..executor import capture
-from ..ops.creation.filled import zeros
-from ..ops.views.join import cat
+from ..ops.creation.filled import empty, zeros_like
+from ..ops.creation.from_data import from_numpy
+from ..ops.pointwise.functions import mul
 from ..structure import flatten
 from ..tensor import Tensor
 from .collectives import joined
-from .communicator import Array, Communicator, Requests
+from .communicator import Array, Requests, Sum
 from .exchange import changed_outcome
 from .process_group import ProcessGroup
 from .reduce_op import ReduceOp
@@ -105,11 +109,11 @@ def parts_of(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
     return [part.view(each.shape) for part, each in zip(parts, like, strict=True)]
 
 
-class _Sum:
-    """The sum of one bucket over the ranks: two operations of a program, its start and its end."""
+class _Averaging:
+    """The mean of one bucket over the ranks: two operations of a program, its start and its end."""
 
-    def __init__(self, ranks: Communicator, limit: float | None) -> None:
-        self._ranks = ranks
+    def __init__(self, total: Sum, limit: float | None) -> None:
+        self._total = total
         self._limit = limit
         self._requests: Requests = ()
         self._array: Array | None = None
@@ -119,29 +123,35 @@ class _Sum:
         self._outcome: Array | None = None
         self._given_now: Array | None = None
 
-    def start_all_reduce(self, array: Array) -> None:
+    def start_all_reduce(self, result: Array, given: Array) -> None:
         if capture.rehearsal.active:
-            self._given_now = array.copy()
+            self._given_now = given.copy()
             return
         if self._keeps:
-            self._given = array.copy()
-        self._array = array  # MPI reads and writes it until the sum is there
-        self._requests = self._ranks.all_reduce(array, ReduceOp.SUM, False)
+            self._given = given.copy()
+        self._array = result  # is written until the sum is there
+        self._requests = self._total.start(given, result)
 
     def wait_all_reduce(self, array: Array) -> None:
         if capture.rehearsal.active:
             if not capture.rehearsal.recalls:
+                assert self._given_now is not None
+                array[...] = self._given_now
                 return
             assert self._given is not None and self._given_now is not None
             assert self._outcome is not None
             array[...] = changed_outcome(self._given, self._given_now, self._outcome, 1.0)
             return
-        Work("DistributedDataParallel", self._requests, limit=self._limit).wait()
-        self._requests, self._array = (), None
+        self.wait()
         if self._keeps:
             self._outcome, self._keeps = array.copy(), False
         else:
             self._given = self._outcome = self._given_now = None
+
+    def wait(self) -> None:
+        """Return when the sum is there."""
+        Work("DistributedDataParallel", self._requests, limit=self._limit).wait()
+        self._requests, self._array = (), None
 
     def poll(self) -> None:
         """Drive the sum on."""
@@ -175,7 +185,19 @@ class Reducer:
         self.finds_unused = finds_unused
         self._as_views = as_views
         self.buckets = buckets_of(self._parameters, cap)
-        self._bucket_of = {place: k for k, places in enumerate(self.buckets) for place in places}
+        self._sums = tuple(self._ranks.sums([self._form(places) for places in self.buckets]))
+        #: What is given and what comes of it, for sums that have a place for these.
+        self._memory = tuple([
+            None if (memory := each.memory) is None
+            else (from_numpy(memory[0]), from_numpy(memory[1]))
+            for each in self._sums
+        ])  # fmt: skip
+        #: For each parameter its bucket, and where its elements begin there.
+        self._places: dict[int, tuple[int, int]] = {}
+        for k, places in enumerate(self.buckets):
+            sizes = [self._parameters[place].numel() for place in places]
+            starts = itertools.accumulate(sizes, initial=0)
+            self._places.update({place: (k, at) for place, at in zip(places, starts, strict=False)})
         self.hook: tuple[Any, Callable[..., Any]] | None = None
         self._syncs = True
         #: Parameters that the outputs of the last forward do not depend on.
@@ -191,8 +213,17 @@ class Reducer:
         #: A bit for each parameter whose gradient is complete. (A number, as what ``compile``
         #: watches has to be after a call what it was before.)
         self._met = 0
+        #: For each bucket what this rank gives, and where the sum goes.
+        self._flats: tuple[tuple[Tensor, Tensor], ...] = ()
         #: The flat tensors and their sums; a tuple, as an empty one is always the same object.
         self._started: tuple[tuple[Tensor, Any], ...] = ()
+
+    def _abandon(self) -> None:
+        """End a backward that raised; others still read what this rank gave."""
+        for _, reduction in self._started:
+            if isinstance(reduction, _Averaging):
+                reduction.wait()
+        self._forget()
 
     def prepare(self, syncs: bool, outputs: Any) -> None:
         """Get ready for the backward of a forward.
@@ -202,8 +233,8 @@ class Reducer:
             outputs: what the forward returned.
         """
         self._syncs = syncs
-        if self._waiting is not None:  # a backward that raised
-            self._forget()
+        if self._waiting is not None:
+            self._abandon()
         if self.finds_unused and syncs:
             self._unused = self._unused_by(outputs)
 
@@ -229,11 +260,15 @@ class Reducer:
                 "one backward"
             )
         self._met |= 1 << place
-        if place not in self._unused:
-            self._waiting[self._bucket_of[place]] -= 1
+        if self.hook is None:
+            self._give(place)
+        # Only now those that were complete before: a product whose gradient is given next to it in
+        # a program writes it there itself, but not past the start of a sum.
         self._start_complete()
+        if place not in self._unused:
+            self._waiting[self._places[place][0]] -= 1
         for _, reduction in self._started:
-            if isinstance(reduction, _Sum):
+            if isinstance(reduction, _Averaging):
                 reduction.poll()
 
     def _sync_again(self) -> None:
@@ -241,6 +276,10 @@ class Reducer:
 
     def _begin(self) -> None:
         Variable._execution_engine.queue_callback(self._finish)
+        if self.hook is None:
+            self._flats = tuple(
+                [self._memory[k] or self._new_memory(k) for k in range(len(self.buckets))]
+            )
         self._waiting = [
             len([place for place in places if place not in self._unused]) for places in self.buckets
         ]
@@ -251,33 +290,56 @@ class Reducer:
         while len(self._started) < len(self.buckets) and not self._waiting[len(self._started)]:
             self._start(len(self._started))
 
+    def _form(self, places: Sequence[int]) -> tuple[int, np.dtype[Any]]:
+        """How many elements a bucket has, and of which dtype."""
+        arrays = [self._parameters[place]._array for place in places]
+        return sum([each.size for each in arrays]), arrays[0].dtype
+
     def _start(self, index: int) -> None:
         parameters = [self._parameters[place] for place in self.buckets[index]]
-        scale = 1 / self._group.size() if self.hook is None else None
+        if self.hook is not None:
+            with no_grad():
+                flat = joined([self._gradient(each) for each in parameters])
+            state, hook = self.hook
+            bucket = GradBucket(index, len(self.buckets), flat, parameters)
+            self._started += ((flat, hook(state, bucket)),)
+            return
+        given, result = self._flats[index]
+        for place in self.buckets[index]:
+            if not self._met >> place & 1:
+                self._give(place)
+        before_write(result)
+        mean = _Averaging(self._sums[index], self._group.timeout)
+        capture.exchange(mean.start_all_reduce, result._array, given._array)
+        self._started += ((result, mean),)
+
+    def _give(self, place: int) -> None:
+        """Write the share of this rank in the mean of a gradient to its place in the bucket.
+
+        At once, where it is still in the cache, and in a program an epilogue of its product.
+        """
+        index, at = self._places[place]
+        parameter = self._parameters[place]
+        flat, _ = self._flats[index]
         with no_grad():
-            flat = cat([self._flat_gradient(each, scale) for each in parameters])
-            if self.hook is not None:
-                state, hook = self.hook
-                bucket = GradBucket(index, len(self.buckets), flat, parameters)
-                self._started += ((flat, hook(state, bucket)),)
-                return
-        reduction = _Sum(self._ranks, self._group.timeout)
-        capture.exchange(reduction.start_all_reduce, flat._array)
-        self._started += ((flat, reduction),)
+            part = flat[at : at + parameter.numel()].view(parameter.shape)
+            mul(self._gradient(parameter), 1 / self._group.size(), out=part)
+
+    def _new_memory(self, index: int) -> tuple[Tensor, Tensor]:
+        count, _ = self._form(self.buckets[index])
+        flat = empty((count,), dtype=self._parameters[self.buckets[index][0]].dtype)
+        return flat, flat
 
     @staticmethod
-    def _flat_gradient(parameter: Tensor, scale: float | None) -> Tensor:
-        grad = parameter.grad
-        if grad is None:
-            return zeros((parameter.numel(),), dtype=parameter.dtype)
-        return (grad if scale is None else grad * scale).reshape(-1)
+    def _gradient(parameter: Tensor) -> Tensor:
+        return zeros_like(parameter) if parameter.grad is None else parameter.grad
 
     def _finish(self) -> None:
         """Wait for the sums, and make gradients of them; the end of a backward."""
         assert self._waiting is not None
         missing = [k for k in range(len(self._parameters)) if not self._met >> k & 1]
         if missing and not self.finds_unused:
-            self._forget()
+            self._abandon()
             names = ", ".join([self._names[k] for k in missing[:10]])
             raise RuntimeError(
                 "DistributedDataParallel: the loss did not depend on the parameters "
@@ -302,8 +364,9 @@ class Reducer:
         return used
 
     def _outcome(self, flat: Tensor, reduction: Any) -> Tensor:
-        if isinstance(reduction, _Sum):
+        if isinstance(reduction, _Averaging):
             capture.exchange(reduction.wait_all_reduce, flat._array)
+            interface.bump_version(flat)
             return flat
         value = reduction.wait()
         if isinstance(value, (list, tuple)):

@@ -109,7 +109,7 @@ class ContinuousBernoulli(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
-        u = rand(shape, dtype=self.probs.dtype)
+        u = rand(shape, dtype=self.probs.dtype, device=self.probs.device)
         return self.icdf(u)
 
     def log_prob(self, value: Any) -> Any:

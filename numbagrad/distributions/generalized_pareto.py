@@ -40,7 +40,7 @@ class GeneralizedPareto(Distribution):
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
-        u = rand(shape, dtype=self.loc.dtype)
+        u = rand(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.icdf(u)
 
     def _split(self, z: Any) -> Any:

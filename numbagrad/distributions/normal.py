@@ -56,7 +56,9 @@ class Normal(ExponentialFamily):
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            drawn = normal(zeros(shape, dtype=self.loc.dtype), ones(shape, dtype=self.loc.dtype))
+            loc, kind = self.loc.device, self.loc.dtype
+            mean, deviation = [f(shape, dtype=kind, device=loc) for f in (zeros, ones)]
+            drawn = normal(mean, deviation)
         return self.loc + drawn * self.scale
 
     def log_prob(self, value: Any) -> Any:

@@ -66,7 +66,7 @@ class LogitRelaxedBernoulli(Distribution):
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
-        u = clamp_probs(rand(shape, dtype=probs.dtype))
+        u = clamp_probs(rand(shape, dtype=probs.dtype, device=probs.device))
         logistic = log(u) - log1p(-u)
         return (logistic + log(probs) - log1p(-probs)) / self.temperature
 

@@ -61,7 +61,7 @@ class ExpRelaxedCategorical(Distribution):
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
-        u = clamp_probs(rand(shape, dtype=self.logits.dtype))
+        u = clamp_probs(rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         scores = (self.logits - log(-log(u))) / self.temperature
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
@@ -70,7 +70,7 @@ class ExpRelaxedCategorical(Distribution):
             self._validate_sample(value)
         n = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)
-        norm = lgamma(full((), float(n), dtype=logits.dtype))
+        norm = lgamma(full((), float(n), dtype=logits.dtype, device=logits.device))
         norm = norm - log(full_like(self.temperature, 1.0) * self.temperature).mul(-(n - 1))
         score = logits - value.mul(self.temperature)
         score = (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1)

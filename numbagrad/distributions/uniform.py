@@ -56,7 +56,8 @@ class Uniform(Distribution):
         return self._expanded(Uniform, ("low", "high"), batch_shape, _instance)
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
-        drawn = rand(self._extended_shape(sample_shape), dtype=self.low.dtype)
+        shape, low = self._extended_shape(sample_shape), self.low
+        drawn = rand(shape, dtype=low.dtype, device=low.device)
         return self.low + drawn * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:

@@ -59,10 +59,10 @@ class VonMises(Distribution):
     def _rejected(self, shape: Any) -> Any:
         kappa = self.concentration.double()
         r = self._proposal_r
-        x = empty(shape, dtype=self.loc.dtype).to(kappa)
+        x = empty(shape, dtype=self.loc.dtype, device=kappa.device).to(kappa)
         done = zeros(shape, dtype=bool_)
         while not done.all():
-            u1, u2, u3 = rand((3, *shape), dtype=kappa.dtype).unbind()
+            u1, u2, u3 = rand((3, *shape), dtype=kappa.dtype, device=kappa.device).unbind()
             z = cos(math.pi * u1)
             f = (1 + r * z) / (r + z)
             c = kappa * (r - f)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..backend import Backend, foreign
+from ..backend import Backend, foreign, home_of
 from ..native import buffer_layout
 from . import capture, memory
 from .builtin import runtime
@@ -56,7 +56,13 @@ def filled_like(
     array: np.ndarray[Any, Any], shape: Sequence[int], kind: np.dtype[Any], value: Any
 ) -> np.ndarray[Any, Any]:
     """``filled`` by the backend of an array."""
-    return filled(shape, kind, value, foreign(array))
+    return filled(shape, kind, value, home_of(array))
+
+
+def constant_beside(array: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> Any:
+    """Values that follow from shapes alone, by the backend of an array that they are used with."""
+    where = home_of(array)
+    return capture.constant(values if where is None else where.from_host(values))
 
 
 def set_all(array: np.ndarray[Any, Any], value: Any) -> None:
@@ -99,9 +105,10 @@ def embedded(
     array: np.ndarray[Any, Any],
     shape: Sequence[int],
     part: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
+    value: Any = 0,
 ) -> np.ndarray[Any, Any]:
-    """New zeros of a shape with ``array`` in the view of them that ``part`` returns."""
-    made = filled_like(array, shape, array.dtype, 0)
+    """A new array of one value with ``array`` in the view of it that ``part`` returns."""
+    made = filled_like(array, shape, array.dtype, value)
     target = part(made)
     copy_elements(target, array)
     capture.note_copy(array, target)

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.record import Record, row_of, size_of
 from ..dtype import bfloat16
 from ..native import layout
 from ..native.layout import LaunchTable, Runtime, Slot, Slots
-from ..native.record import Record, row_of, size_of
 from ..type_names import type_name
 from . import capture, library, memory, pool
 from .mode import NATIVE

@@ -1,7 +1,7 @@
 """Whether the calling thread records what it computes, and where that goes.
 
 The executor and the operators ask here; the recorder itself is ``program/recorder.py``. This module
-imports nothing of the package, so that everything can import it.
+imports nothing of the package but who holds arrays, so that everything can import it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from ..backend import foreign_among
 
 #: The recorder that is at work, of whatever thread; None most of the time.
 active: Any = None
@@ -137,12 +139,16 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     For what makes arrays in Python: it is called again at each run of the program.
     """
     found = active and recorder()
+    if (where := foreign_among(arguments)) is not None:
+        function, arguments = where.call, (function, *arguments)
     return function(*arguments) if found is None else found.call(function, *arguments)
 
 
 def drawn(function: Callable[..., Any], *arguments: Any) -> Any:
     """``call`` of a function that draws random numbers: a program draws anew at each run."""
     found = active and recorder()
+    if (where := foreign_among(arguments)) is not None:
+        function, arguments = where.call, (function, *arguments)
     if found is None:
         return function(*arguments)
     return found.call(function, *arguments, effect=True)
@@ -154,6 +160,8 @@ def check(function: Callable[..., None], *arguments: Any) -> None:
     A program calls it before all else where it can, so that a run that fails leaves nothing behind.
     """
     found = active and recorder()
+    if (where := foreign_among(arguments)) is not None:
+        function, arguments = where.call, (function, *arguments)
     if found is None:
         function(*arguments)
     else:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import foreign, on_host
+from ..backend import foreign
 from ..dtype import name_of
 from . import capture
 from .word_kernel import WordKernel
@@ -55,11 +55,7 @@ def _explain(explain: Callable[..., None], arguments: tuple[Any, ...]) -> None:
 def _check_on_host(array: Any, explain: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     """The check of an array of another backend; of samples, which are looked at later, none."""
     if foreign(array) is not None:
-        capture.check(_explain_on_host, explain, *arguments)
-
-
-def _explain_on_host(explain: Callable[..., None], *arguments: Any) -> None:
-    explain(*[on_host(x) for x in arguments])
+        capture.check(explain, *arguments)
 
 
 def check_classes(target: Array, classes: int, ignored: int) -> None:

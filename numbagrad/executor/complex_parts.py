@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backend import foreign
+
 __all__ = ["from_parts", "parts_of_array"]
 
 Array = np.ndarray[Any, Any]
@@ -18,6 +20,9 @@ Array = np.ndarray[Any, Any]
 def parts_of_array(array: Array) -> Array:
     """A complex array as real numbers, with a last dimension for both parts: a view."""
     shape, strides = (*array.shape, 2), (*array.strides, array.itemsize // 2)
+    if (where := foreign(array)) is not None:
+        elsewhere: Array = where.view(array.real, shape, strides, 0)
+        return elsewhere
     if array.flags.c_contiguous:
         return array.reshape(-1).view(array.real.dtype).reshape(shape)
     real = array.real

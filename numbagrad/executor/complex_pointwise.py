@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import refuse_foreign
+from ..backend import Backend, is_array, shared_by_operands
 from ..dtype import dtype as DType
 from ..dtype import from_numpy, scalar_type_name
 from ..formula import Formula
@@ -25,10 +25,13 @@ from ..kernels.pointwise import Operand
 from ..number_range import check_bits, checked_number
 from ..type_names import given_for_tensor
 from . import capture, library
+from .arrays import fill_elements
 from .mode import NATIVE
 from .plan import result_forms
+from .plan.direct import view_of
 from .plan.dtypes import ComplexRules
 from .plan.forms import spread
+from .plan.operations import Pointwise
 from .plan.sharing import separate
 from .plan.spaces import merged, operand_word, pointwise_words
 from .pointwise import GRAIN, guard_of, is_operand, kernel_source
@@ -72,22 +75,26 @@ class ComplexProgram:
 
     def call(self, *operands: Any) -> Array:
         """The result in new memory; raises torch's errors for bad operands."""
-        refuse_foreign(self.name, *operands)
+        where = shared_by_operands(self.name, operands)
         self._check_kinds(operands)
         compute, (form,) = result_forms.pointwise(self, operands)
         self._check_numbers(operands, form.dtype)
-        made = form.empty()
-        self._run(operands, made, compute)
+        made = form.empty() if where is None else where.allocate(*form)
+        self._run(where, operands, made, compute)
         return made
 
     def into(self, *operands: Any) -> None:
         """The result written into the last operand."""
-        refuse_foreign(self.name, *operands)
         *inputs, output = operands
+        where = shared_by_operands(self.name, operands)
         self._check_kinds(inputs)
         compute, _ = result_forms.pointwise(self, inputs, output)
         self._check_numbers(inputs, output.dtype)
-        self._run([separate(x, output) for x in inputs], output, compute)
+        if where is None:
+            inputs = [separate(x, output) for x in inputs]
+        else:
+            inputs = [where.apart(x, output) if is_array(x) else x for x in inputs]
+        self._run(where, inputs, output, compute)
 
     # There is no launcher that may say no.
     run, write = call, into
@@ -104,29 +111,49 @@ class ComplexProgram:
     def _check_numbers(self, operands: Sequence[Any], result: np.dtype[Any]) -> None:
         """Raise torch's error for a number that is no operand, or does not fit."""
         for name, x in zip(self.rules.inputs, operands, strict=True):
-            if not isinstance(x, np.ndarray):
+            if not is_array(x):
                 check_bits(x)
                 if result.kind == "c" and self.rules.bounded.get(name, "narrow") != "narrow":
                     checked_number(x, result)
 
     # --- kernels ---
 
-    def _run(self, operands: Sequence[Any], output: Array, dtype: DType) -> None:
+    def _run(
+        self, where: Backend | None, operands: Sequence[Any], output: Array, dtype: DType
+    ) -> None:
         if output.size == 0:
             return
         capture.refuse("arithmetic of complex numbers")
         inputs: list[Any] = []
         for is_complex, operand in zip(self.formula.kinds, operands, strict=True):
             inputs += [operand.real, operand.imag] if is_complex else [operand]
-        inputs = [self._as_array(k, x, dtype) for k, x in enumerate(inputs)]
         outputs = [output]
         if self.formula.is_complex:
             outputs = [output.real, output.imag]
         elif output.dtype.kind == "c":
             outputs = [output.real]
-        self._compute_parts(inputs, outputs, dtype)
+        if where is None:
+            inputs = [self._as_array(k, x, dtype) for k, x in enumerate(inputs)]
+            self._compute_parts(inputs, outputs, dtype)
+        else:
+            where.run(self._operation(inputs, outputs, dtype))
         if output.dtype.kind == "c" and not self.formula.is_complex:
-            output.imag[...] = 0  # not before: an operand may lie there
+            fill_elements(output.imag, 0)  # not before: an operand may lie there
+
+    def _operation(self, inputs: list[Any], outputs: list[Any], dtype: DType) -> Pointwise:
+        """The formula of parts over arrays of another backend, and numbers."""
+        formula = self.formula.real
+        operands, numbers = [], []
+        for name, x in zip(formula.inputs, inputs, strict=True):
+            plain = x.item() if isinstance(x, np.ndarray) else x
+            is_number = not is_array(plain)
+            operands.append(plain if is_number else view_of(plain))
+            kind = "bool" if name in formula.booleans else dtype.name
+            numbers.append(kind if is_number else None)
+        written = tuple([view_of(x) for x in outputs])
+        return Pointwise(
+            self.name, formula, tuple(operands), written, dtype.name, tuple(numbers), eager=True
+        )
 
     def _compute_parts(self, inputs: list[Array], outputs: list[Array], dtype: DType) -> None:
         """Write real arrays from real arrays."""

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..backend import foreign
-from . import capture, library
+from . import capture
+from .arrays import new_array
 from .plan.windows import Form, Plan, product_plan, weights_plan
-from .word_kernel import WordKernel
+from .word_kernel import WordKernel, with_scratch
 
 Array = np.ndarray[Any, Any]
 
@@ -27,29 +28,13 @@ def _kernel(module: str, name: str, dtype: str) -> WordKernel:
     return WordKernel(f"kernels.convolution.{module}", f"{name}_{dtype}")
 
 
-def _with_scratch(module: str, name: str, dtype: str) -> WordKernel:
-    """A kernel that has scratch memory: it cannot raise when it runs."""
-    found = _kernel(module, name, dtype)
-    address = found.address
-    if address not in _reserved:
-        words = np.zeros(5, np.int64)
-        library.callable_at(address)(words.ctypes.data, 0, -1)
-        if words[0] == 0:
-            raise MemoryError(f"{name}: no memory for the copies of images that it makes")
-        _reserved.add(address)
-    return found
-
-
-_reserved: set[int] = set()
-
-
 def _has_kernel(*arrays: Array) -> bool:
     dtype = arrays[0].dtype
     return (
         dtype.kind == "f"
         and dtype.itemsize in (4, 8)
         and dtype.isnative
-        and not any([foreign(x) is not None or not x.size for x in arrays])
+        and not any([not x.size for x in arrays])
     )
 
 
@@ -71,6 +56,9 @@ def convolve(form: Form, source: Array, weights: Array, bias: Array | None) -> A
     ``weights`` are those of the convolution, also where the form is transposed. A bias has an
     element for each row of each group.
     """
+    if (where := foreign(source)) is not None:
+        elsewhere: Array = where.window("convolve", (source, weights, bias), {"form": form})
+        return elsewhere
     if not _has_kernel(source, weights) or not all(form.result):
         return None
     plan = product_plan(form)
@@ -79,20 +67,25 @@ def convolve(form: Form, source: Array, weights: Array, bias: Array | None) -> A
     words, dtype = _words(plan), source.dtype.name
     source, weights = _contiguous(source), _contiguous(weights)
     if form.transposed:
-        arranged = np.empty(weights.size, weights.dtype)
+        arranged = new_array((weights.size,), weights.dtype)
         rows = form.groups * form.rows
         grain = max(1, _GRAIN * rows // weights.size)
         _kernel("product", "arrange", dtype)(rows, grain, arranged, weights, words)
         weights = arranged
-    made = np.empty((form.batch, form.groups * form.rows, *form.result), source.dtype)
-    _with_scratch("product", "convolve", dtype)(
-        plan.units, plan.grain, made, source, weights, 0 if bias is None else bias, words
+    made = new_array((form.batch, form.groups * form.rows, *form.result), source.dtype)
+    added = 0 if bias is None else _contiguous(bias)
+    with_scratch(_kernel("product", "convolve", dtype), 5)(
+        plan.units, plan.grain, made, source, weights, added, words
     )
     return made
 
 
 def correlate(form: Form, source: Array, grad: Array, shape: tuple[int, ...]) -> Array | None:
     """The gradient of the weights, of a shape, from that of the result of a form."""
+    if (where := foreign(source)) is not None:
+        options = {"form": form, "shape": shape}
+        elsewhere: Array = where.window("correlate", (source, grad), options)
+        return elsewhere
     if not _has_kernel(source, grad) or not all(shape):
         return None
     plan = weights_plan(form)
@@ -100,9 +93,9 @@ def correlate(form: Form, source: Array, grad: Array, shape: tuple[int, ...]) ->
         return None
     words, dtype = _words(plan), source.dtype.name
     source, grad = _contiguous(source), _contiguous(grad)
-    made = np.empty(shape, source.dtype)
-    sums = made if plan.parts == 1 else np.empty((plan.parts, *shape), source.dtype)
-    kernel = _with_scratch("weights", "correlate", dtype)
+    made = new_array(shape, source.dtype)
+    sums = made if plan.parts == 1 else new_array((plan.parts, *shape), source.dtype)
+    kernel = with_scratch(_kernel("weights", "correlate", dtype), 4)
     kernel(plan.units, plan.grain, sums, source, grad, words)
     if plan.parts > 1:
         grain = max(1, _GRAIN // plan.parts)

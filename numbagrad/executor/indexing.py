@@ -104,7 +104,12 @@ def _kernel(name: str) -> WordKernel:
 
 @functools.cache
 def _adding(name: str, kind: np.dtype[Any]) -> WordKernel:
-    return WordKernel("kernels.indexing", f"{name}_{name_of(kind)}", updates=True)
+    return WordKernel("kernels.indexing", f"{name}_{name_of(kind)}", updates=1)
+
+
+@functools.cache
+def _summing(kind: np.dtype[Any]) -> WordKernel:
+    return WordKernel("kernels.bags", f"sum_bags_{name_of(kind)}")
 
 
 def _grain(work: int) -> int:
@@ -158,6 +163,21 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
     kernel = _kernel(f"index_select_{array.itemsize}")
     count = index.size
     kernel(outer * count, _grain(inner), output, array, index, size, count, inner)
+    return output
+
+
+def sum_bags(table: Array, index: Array, starts: Array, padding: int) -> Array:
+    """Sums of the rows of a table of floats at the indices of each bag; all in range.
+
+    Bag b has the indices from ``starts[b]`` to ``starts[b + 1]``; ``padding`` counts for nothing.
+    """
+    table, width = np.ascontiguousarray(table), table.shape[1]
+    index, starts = np.ascontiguousarray(index), np.ascontiguousarray(starts)
+    bags = starts.size - 1
+    output = np.empty((bags, width), table.dtype)
+    grain = _grain(index.size // max(bags, 1) * width)
+    kernel = _summing(table.dtype)
+    kernel(bags, grain, output, table, index, starts, width, padding)
     return output
 
 

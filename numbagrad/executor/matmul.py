@@ -90,6 +90,8 @@ def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
         except LaunchMiss as miss:
             code = miss.args[0]
         if (where := shared_by("matmul", (a, b))) is not None:
+            if a.dtype.kind == "c":
+                capture.refuse("a product of complex matrices")
             if capture.active is not None:
                 if made := capture.hand_over("product", matmul, a, b):
                     return made[0]

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..codegen import loader
 from ..interrupts import uninterrupted
-from ..kernels.program_layout import FAILED, FAILURE
+from ..kernels.program_layout import MayFail
 
 #: The words behind those of a launch that may fail: the compiled function, then the arguments.
 FUNCTION = 2
@@ -129,7 +129,8 @@ def _trampoline(called: Any, kinds: tuple[Kind, ...]) -> int:
     status = builder.call(field(FUNCTION, called.as_pointer()), passed)
     well = [builder.icmp_signed("==", status, status.type(code)) for code in _SUCCESS]
     with builder.if_then(builder.not_(builder.or_(*well)), likely=False):
-        builder.store(field(FAILURE, word), field(FAILED, word.as_pointer()))
+        failed = field(MayFail.failed.place, word.as_pointer())
+        builder.store(field(MayFail.failure.place, word), failed)
     builder.ret_void()
     machine = loader.target_machine()
     return loader.load(machine.emit_object(llvm.parse_assembly(str(module))), symbol)

@@ -16,16 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import Backend, shared_by_operands
-from ..codegen import loader
+from ..backend import Backend, is_array, shared_by_operands
 from ..dtype import FROM_TYPE_NUM, from_numpy, python_number
 from ..dtype import dtype as DType
 from ..formula import Formula, print_numba
-from ..formula import abs as magnitude
 from ..formula.expression import postorder
 from ..formula.lowering import Lowering
 from ..kernels import layout, pointwise
-from ..kernels.vector_math import CPU_BOUNDED, CPU_INSTRUCTED, CPU_LOWERING
+from ..kernels.vector_math import CPU_BOUNDED, CPU_LOWERING, cpu_lowering
 from ..native import layout as native_layout
 from ..number_range import check_bits, no_promotion
 from ..type_names import given_for_tensor
@@ -324,13 +322,10 @@ class PointwiseProgram:
         return kernel_source(self.name, formula, inputs, outputs, compute.name, flat, streamed)
 
 
-#: The lowering of formulas whose arguments are within the bounds of every function.
-@functools.cache
 def _fastest() -> Lowering:
     """The fastest rules for this CPU, some of which hold only within bounds."""
     bounded = {key: rule for key, (_, rule) in CPU_BOUNDED.items()}
-    instructed = CPU_INSTRUCTED if loader.target().vector_bits == 512 else {}
-    return {**CPU_LOWERING, **bounded, **instructed}
+    return {**cpu_lowering(), **bounded}
 
 
 def kernel_source(
@@ -390,11 +385,11 @@ def is_guarded(formula: Formula, compute: str) -> bool:
 
 def guard_of(formula: Formula, compute: str) -> pointwise.Guard | None:
     """Where the functions of a formula are used beyond the bounds of their fastest lowering."""
-    bounds = {name: bound for (name, dtype), (bound, _) in CPU_BOUNDED.items() if dtype == compute}
+    beyond = {name: rule for (name, dtype), (rule, _) in CPU_BOUNDED.items() if dtype == compute}
     outside = [
-        magnitude(node.operands[0]) > bounds[node.operation]
+        beyond[node.operation](*node.operands)
         for node in postorder(formula.outputs)
-        if node.operation in bounds
+        if node.operation in beyond
     ]
     if not outside:
         return None
@@ -446,7 +441,7 @@ def require_array(name: str, operands: Sequence[Any]) -> None:
 
 def is_operand(operand: Any) -> bool:
     """Whether launchers take the operand, as it is or after conversion."""
-    return isinstance(operand, np.ndarray | np.generic | bool | int | float | complex)
+    return isinstance(operand, np.generic | bool | int | float | complex) or is_array(operand)
 
 
 def _as_operand(name: str, operand: Any) -> Any:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..native.record import size_of
+from ..codegen.record import size_of
 from ..native.thread_layout import CAPACITY, LINE, Participant, ThreadPool
 from . import library
 

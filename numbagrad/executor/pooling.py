@@ -15,6 +15,7 @@ import numpy as np
 from ..backend import foreign
 from ..dtype import from_numpy, name_of
 from . import capture
+from .arrays import new_array
 from .complex_pointwise import refused
 from .word_kernel import WordKernel
 
@@ -47,7 +48,11 @@ def largest(array: Array, counts: tuple[int, ...], options: Sequence[tuple[int, 
 
     ``options`` are kernel, stride, padding and dilation; every window has an element inside.
     """
-    made = np.empty((*array.shape[:2], *counts), np.int64)
+    if (where := foreign(array)) is not None:
+        named = {"counts": counts, "options": options}
+        elsewhere: Array = where.window("largest", (array,), named)
+        return elsewhere
+    made = new_array((*array.shape[:2], *counts), np.dtype(np.int64))
     words = _words(array.shape[2:], counts, options)
     lines = made.size // counts[-1]
     grain = max(_GRAIN // (math.prod(options[0]) * counts[-1]), 1)
@@ -79,7 +84,7 @@ def _contiguous(array: Array) -> Array:
 
 def taken(source: Array, places: Array) -> Array:
     """The elements of (N, C, ...) at places (N, C, *counts) in the flattened spatial dimensions."""
-    made = np.empty(places.shape, source.dtype)
+    made = new_array(places.shape, source.dtype)
     size, count = math.prod(source.shape[2:]), math.prod(places.shape[2:])
     planes = math.prod(places.shape[:2])
     _summing("take", source.dtype)(
@@ -90,7 +95,7 @@ def taken(source: Array, places: Array) -> Array:
 
 def put_back(values: Array, places: Array, sizes: tuple[int, ...]) -> Array:
     """The adjoint of ``taken``: (N, C, *sizes), the sums of the values that were taken there."""
-    made = np.empty((*places.shape[:2], *sizes), values.dtype)
+    made = new_array((*places.shape[:2], *sizes), values.dtype)
     size, count = math.prod(sizes), math.prod(places.shape[2:])
     planes = math.prod(places.shape[:2])
     _summing("put_back", values.dtype)(
@@ -101,7 +106,11 @@ def put_back(values: Array, places: Array, sizes: tuple[int, ...]) -> Array:
 
 def window_sums(array: Array, counts: tuple[int, ...], options: Any) -> Array:
     """The sum of every window of (N, C, ...): (N, C, *counts); options as for ``largest``."""
-    made = np.empty((*array.shape[:2], *counts), array.dtype)
+    if (where := foreign(array)) is not None:
+        named = {"counts": counts, "options": options}
+        elsewhere: Array = where.window("window_sums", (array,), named)
+        return elsewhere
+    made = new_array((*array.shape[:2], *counts), array.dtype)
     words = _words(array.shape[2:], counts, options)
     lines = made.size // counts[-1]
     grain = max(_GRAIN // (math.prod(options[0]) * counts[-1]), 1)
@@ -111,7 +120,11 @@ def window_sums(array: Array, counts: tuple[int, ...], options: Any) -> Array:
 
 def spread_sums(sums: Array, sizes: tuple[int, ...], options: Any) -> Array:
     """The adjoint of ``window_sums``, for planes of these sizes."""
-    made = np.empty((*sums.shape[:2], *sizes), sums.dtype)
+    if (where := foreign(sums)) is not None:
+        named = {"sizes": sizes, "options": options}
+        elsewhere: Array = where.window("spread_sums", (sums,), named)
+        return elsewhere
+    made = new_array((*sums.shape[:2], *sizes), sums.dtype)
     words = _words(sizes, sums.shape[2:], options)
     grain = max(_GRAIN // math.prod(sizes), 1)
     planes = math.prod(sums.shape[:2])

@@ -92,13 +92,21 @@ def _write(stream: Any) -> None:
     written = False
     while _state.current is not None or time.perf_counter() - _state.last < PAUSE:
         time.sleep(INTERVAL)
-        if _state.enabled and time.perf_counter() - _state.began >= DELAY:
+        if _state.current is None:  # the program may write to the line
+            written = written and _wipe(stream)
+        elif _state.enabled and time.perf_counter() - _state.began >= DELAY:
             stream.write("\r" + line().ljust(79))
             stream.flush()
             written = True
     if written:
-        stream.write("\r" + " " * 79 + "\r")
-        stream.flush()
+        _wipe(stream)
+
+
+def _wipe(stream: Any) -> bool:
+    """Take the line away; False, as it is written no more."""
+    stream.write("\r" + " " * 79 + "\r")
+    stream.flush()
+    return False
 
 
 def _forget_thread() -> None:

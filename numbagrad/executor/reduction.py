@@ -38,6 +38,14 @@ from .mode import NATIVE
 Array = np.ndarray[Any, Any]
 
 
+def _not_zero(array: Array) -> Array:
+    return np.asarray(array != 0)
+
+
+def _product_of_complex(array: Array, axes: tuple[int, ...], keepdim: bool) -> Array:
+    return np.asarray(array.prod(axes, keepdims=keepdim))
+
+
 @dataclasses.dataclass(frozen=True)
 class Reduction:
     """What a reduction computes.
@@ -144,6 +152,8 @@ class ReductionProgram:
     def _run_elsewhere(self, *arguments: Any) -> Array:
         """A call on an array of another backend; handed over if this thread records."""
         where: Any = shared_by(self.definition.name, (arguments[0], *arguments[3:4]))
+        if arguments[0].dtype.kind == "c":
+            return self._of_complex(*arguments)
         if capture.active is not None:
             if made := capture.hand_over("reduce", self, arguments):
                 return made[0]
@@ -154,13 +164,14 @@ class ReductionProgram:
         """A sum or a mean of each part, a product by NumPy, or a question for zeros."""
         combine = self.definition.combine
         if combine in ("either", "both"):
-            return self.run(np.asarray(array != 0), mask, keepdim)
+            return self.run(capture.call(_not_zero, array), mask, keepdim)
         if rest or self.definition.map is not None or combine not in ("add", "multiply"):
             raise refused(self.definition.name, from_numpy(array.dtype))
         capture.refuse("a reduction of complex numbers")
         axes = tuple([d for d in range(array.ndim) if (mask >> d) & 1])
         if combine == "multiply":
-            return np.asarray(array.prod(axes, keepdims=keepdim))
+            made: Array = capture.call(_product_of_complex, array, axes, keepdim)
+            return made
         if not axes:
             return array.copy()
         return from_parts(self.run(parts_of_array(array), mask & ((1 << array.ndim) - 1), keepdim))

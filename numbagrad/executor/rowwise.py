@@ -22,7 +22,7 @@ from ..formula import Expression, Formula, print_numba, symbol, trace
 from ..formula.rows import RowFormula, trace_rows
 from ..kernels import layout, rowwise
 from ..kernels.pointwise import Operand
-from ..kernels.vector_math import CPU_LOWERING
+from ..kernels.vector_math import cpu_lowering
 from ..native import layout as native_layout
 from . import capture, library
 from .builtin import (
@@ -41,7 +41,7 @@ Printed = tuple[list[str], str]
 
 
 def _printed(formula: Formula, dtype: str) -> Printed:
-    lines, results = print_numba(formula, dtype, CPU_LOWERING)
+    lines, results = print_numba(formula, dtype, cpu_lowering())
     return lines, results[0]
 
 
@@ -78,6 +78,8 @@ class RowwiseProgram:
             except LaunchMiss as miss:
                 key = miss.args[0]
             if (where := shared_by(self.name, arrays)) is not None:
+                if arrays[0].dtype.kind == "c":
+                    return capture.call(self.of_complex, dim, *arrays)
                 if capture.active is not None:
                     if made := capture.hand_over("rowwise", self, dim, arrays):
                         return made[0]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..backend import refuse_foreign
 from ..dtype import name_of
 from .word_kernel import WordKernel
 
@@ -37,6 +38,7 @@ def _kernel(name: str, kind: np.dtype[Any]) -> WordKernel:
 
 
 def _run(name: str, made: Array, logs: Array, targets: Targets, *others: Any) -> Array:
+    refuse_foreign("ctc_loss", logs)
     steps, batch, classes = logs.shape
     labels, starts, counts, lengths, states, blank = targets
     grain = max(_GRAIN // max(steps * states, 1), 1)

@@ -23,13 +23,14 @@ class WordKernel:
     """``kernel(total, grain, *words)``: ``numbagrad.kernels.<module>.<name>`` over ``[0, total)``.
 
     ``grain`` units of work are worth a thread of their own. Words are contiguous ndarrays and ints;
-    the first is the array that is written; ``updates`` says that it is read as well.
+    the first ``writes`` are what is written, and the last ``updates`` of these are read as well.
     """
 
-    def __init__(self, module: str, name: str, updates: bool = False):
+    def __init__(self, module: str, name: str, updates: int = 0, writes: int = 1):
         self.module = module
         self.name = name
         self.updates = updates
+        self.writes = writes
         self._run: Callable[..., None] | None = None
         library.when_forgetting(self._forget)
 
@@ -78,3 +79,26 @@ class WordKernel:
 
         packed = [x.ctypes.data if isinstance(x, ndarray) else x for x in words]
         direct.run_kernel(self.address, np.array(packed, dtype=np.int64), total)
+
+
+#: Addresses of kernels that have their scratch memory.
+_reserved: set[int] = set()
+
+
+def with_scratch(kernel: WordKernel, words: int) -> WordKernel:
+    """A kernel once it has its scratch memory, so that it cannot raise when it runs.
+
+    Called with the range ``[0, -1)`` such a kernel reserves it, and sets the first of its ``words``
+    to 0 where there is none.
+
+    Raises:
+        MemoryError: if there is not enough memory.
+    """
+    address = kernel.address
+    if address not in _reserved:
+        given = np.zeros(words, np.int64)
+        library.callable_at(address)(given.ctypes.data, 0, -1)
+        if given[0] == 0:
+            raise MemoryError(f"{kernel.name}: no memory for what it copies and packs")
+        _reserved.add(address)
+    return kernel

@@ -75,6 +75,7 @@ from .expression import (
     symbol,
     tan,
     tanh,
+    times_power_of_two,
     trunc,
     trunc_divide,
     where,
@@ -94,5 +95,6 @@ __all__ = [
     "near_quotient", "near_sqrt", "polygamma", "pow", "print_numba",
     "reciprocal_estimate", "remainder", "rint", "rough_reciprocal", "round", "rsqrt",
     "rsqrt_estimate", "sigmoid", "sign", "simplify", "simplify_all", "sin", "sinh", "sqrt",
-    "substitute", "symbol", "tan", "tanh", "trace", "trunc", "trunc_divide", "where",
+    "substitute", "symbol", "tan", "tanh", "times_power_of_two", "trace", "trunc", "trunc_divide",
+    "where",
 ]  # fmt: skip

@@ -252,6 +252,26 @@ def log(x: Value) -> Complex:
     return _log(x if isinstance(x, Complex) else Complex(x, 0))
 
 
+def share(x: Value, y: Value) -> Complex:
+    """``exp(x) / (exp(x) + exp(y))``, the derivative of ``log_add`` by x."""
+    z = x - y
+    wide = z if isinstance(z, Complex) else Complex(z, 0)
+    small = wide.re < 0
+    power = _exp(select(small, wide, -wide))
+    return select(small, power, Complex(1, 0)) / (1 + power)
+
+
+def log_add(x: Value, y: Value) -> Complex:
+    """``log(exp(x) + exp(y))``, from the one with the larger real part on."""
+    a = x if isinstance(x, Complex) else Complex(x, 0)
+    b = y if isinstance(y, Complex) else Complex(y, 0)
+    first = a.re >= b.re
+    most, least = select(first, a, b), select(first, b, a)
+    nothing = (most.re == -math.inf) & (least.re == -math.inf)
+    added: Complex = most + _log1p(_exp(least - most))
+    return select(nothing, b, added)
+
+
 def equals(a: Value, b: Value) -> Expression:
     """Whether both parts are equal."""
     return (real(a) == real(b)) & (imag(a) == imag(b))

@@ -253,6 +253,9 @@ rough_reciprocal = _function(
 )  # fmt: skip
 reciprocal_estimate = _function("reciprocal_estimate", 1, "1 / x to 14 bits, on some CPUs.")
 rsqrt_estimate = _function("rsqrt_estimate", 1, "1 / sqrt(x) to 14 bits, on some CPUs.")
+times_power_of_two = _function(
+    "times_power_of_two", 2, "x * 2**n for a whole n and x near 1, rounded once."
+)
 multiply_by_power = _function(
     "multiply_by_power", 2, "x * 2**n for a whole n, rounded once, on some CPUs."
 )

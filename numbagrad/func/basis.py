@@ -20,7 +20,7 @@ def standard_basis(like: Sequence[Tensor]) -> list[Tensor]:
     basis = []
     start = 0
     for tensor, size in zip(like, sizes, strict=True):
-        block = zeros(count, size, dtype=tensor.dtype)
+        block = zeros(count, size, dtype=tensor.dtype, device=tensor.device)
         block.diagonal(-start).fill_(1)
         basis.append(block.reshape((count, *tensor._array.shape)))
         start += size

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.hooks import watching
+from ..backend import home_of
 from ..executor import capture
 from ..executor.arrays import new_array
 from ..executor.mode import NATIVE
@@ -77,6 +78,8 @@ def products_in_blocks(
         like: the Tensors that the vectors are made for.
         function: the function of the user that ``product`` runs.
     """
+    if any([home_of(tensor._array) is not None for tensor in like]):
+        return None  # arrays that no program of the CPU reads
     units = Units([tensor._array for tensor in like])
     count = units.count
     known = _experience_of(function, like, count)

@@ -115,6 +115,7 @@ def _same(fn: T) -> T:
 
 
 export = script_method = script_if_tracing = unused = _same
+_script_if_tracing = _overload = _overload_method = _same
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:

@@ -10,31 +10,60 @@ from __future__ import annotations
 
 from ..codegen.intrinsics import float64, int64, load, store
 from ..codegen.kernel import element, kernel, real
+from ..codegen.record import Word
 from .dtypes import FLOATS
-from .packing import Words, optional
-
-_WORDS = {
-    "output": element, "input": element, "target": int64, "factor": element, "classes": int,
-    "inner": int, "ignored": int,
-}  # fmt: skip
+from .packing import Arguments, Elements, OptionalElements
 
 
-@kernel(
-    variants=FLOATS,
-    takes=Words(
-        factor=element, target=int64, number=int, ignored=int, mean=int, weights=optional(element)
-    ),
-)
+class Factors(Arguments):
+    """What ``factors`` is given."""
+
+    factor = Elements(element)
+    target = Elements(int64)
+    number = Word()  # of elements
+    ignored = Word()  # class
+    mean = Word()
+    weights = OptionalElements(element)
+
+
+class Picked(Arguments):
+    """What kernels are given that read or write the entry of a class."""
+
+    output = Elements(element)
+    input = Elements(element)
+    target = Elements(int64)
+    factor = Elements(element)
+    classes = Word()
+    inner = Word()
+    ignored = Word()
+
+
+class PickedTotal(Picked):
+    number = Word()  # of elements
+
+
+class Placed(Arguments):
+    """What ``placed`` is given."""
+
+    output = Elements(element)
+    grad = Elements(element)
+    target = Elements(int64)
+    factor = Elements(element)
+    classes = Word()
+    inner = Word()
+    ignored = Word()
+    step = Word()  # of grad: 0 if it is one number
+
+
+@kernel(variants=FLOATS, takes=Factors)
 def factors(args, lo, hi):
     """factor[k] = weights[target[k]], or 1 without weights; ``mean`` divides by their sum.
 
-    Words: factor, target, number of elements, ignored class, mean, weights or 0. One unit of work.
+    One unit of work.
     """
-    factor = load(args, 0, int64)
-    targets = load(args, 1, int64)
-    number = load(args, 2, int64)
-    ignored = load(args, 3, int64)
-    weights = load(args, 5, int64)
+    given = Factors(args)
+    factor, targets, weights = given.factor, given.target, given.weights
+    number, ignored = given.number, given.ignored
     total = float64(0)
     for k in range(number):
         target = load(targets, k, int64)
@@ -45,24 +74,17 @@ def factors(args, lo, hi):
                 value = load(weights, target, element)
         total += float64(value)
         store(factor, k, value, element)
-    if load(args, 4, int64) != 0:
+    if given.mean != 0:
         for k in range(number):
             store(factor, k, real(float64(load(factor, k, element)) / total), element)
 
 
-@kernel(variants=FLOATS, takes=Words(**_WORDS))
+@kernel(variants=FLOATS, takes=Picked)
 def elements(args, lo, hi):
-    """output[b, i] = -input[b, target[b, i], i] * factor[b, i], over elements.
-
-    Words: output, input, target, factor, classes, inner size, ignored class.
-    """
-    output = load(args, 0, int64)
-    source = load(args, 1, int64)
-    targets = load(args, 2, int64)
-    factor = load(args, 3, int64)
-    classes = load(args, 4, int64)
-    inner = load(args, 5, int64)
-    ignored = load(args, 6, int64)
+    """output[b, i] = -input[b, target[b, i], i] * factor[b, i], over elements."""
+    given = Picked(args)
+    output, source, targets, factor = given.output, given.input, given.target, given.factor
+    classes, inner, ignored = given.classes, given.inner, given.ignored
     for k in range(lo, hi):
         target = load(targets, k, int64)
         value = load(factor, k, element)
@@ -73,20 +95,14 @@ def elements(args, lo, hi):
         store(output, k, value, element)
 
 
-@kernel(variants=FLOATS, takes=Words(**_WORDS, number=int))
+@kernel(variants=FLOATS, takes=PickedTotal)
 def total(args, lo, hi):
-    """output = the sum of what ``elements`` computes; one unit of work.
-
-    Words: output, input, target, factor, classes, inner size, ignored class, number of elements.
-    """
-    source = load(args, 1, int64)
-    targets = load(args, 2, int64)
-    factor = load(args, 3, int64)
-    classes = load(args, 4, int64)
-    inner = load(args, 5, int64)
-    ignored = load(args, 6, int64)
+    """output = the sum of what ``elements`` computes; one unit of work."""
+    given = PickedTotal(args)
+    source, targets, factor = given.input, given.target, given.factor
+    classes, inner, ignored = given.classes, given.inner, given.ignored
     total = float64(0)
-    for k in range(load(args, 7, int64)):
+    for k in range(given.number):
         target = load(targets, k, int64)
         if target != ignored:
             batch = k // inner
@@ -94,23 +110,15 @@ def total(args, lo, hi):
             total -= float64(load(source, place, element)) * float64(load(factor, k, element))
         else:
             total += float64(load(factor, k, element))
-    store(load(args, 0, int64), 0, real(total), element)
+    store(given.output, 0, real(total), element)
 
 
-@kernel(variants=FLOATS, takes=Words(**_WORDS, step=int))
+@kernel(variants=FLOATS, takes=Placed)
 def placed(args, lo, hi):
-    """output[b, target[b, i], i] = -grad[b, i] * factor[b, i], all else 0, over the batch.
-
-    Words: output, grad, target, factor, classes, inner size, ignored class, step of grad (0 or 1).
-    """
-    output = load(args, 0, int64)
-    grad = load(args, 1, int64)
-    targets = load(args, 2, int64)
-    factor = load(args, 3, int64)
-    classes = load(args, 4, int64)
-    inner = load(args, 5, int64)
-    ignored = load(args, 6, int64)
-    step = load(args, 7, int64)
+    """output[b, target[b, i], i] = -grad[b, i] * factor[b, i], all else 0, over the batch."""
+    given = Placed(args)
+    output, grad, targets, factor = given.output, given.grad, given.target, given.factor
+    classes, inner, ignored, step = given.classes, given.inner, given.ignored, given.step
     for batch in range(lo, hi):
         first = batch * classes * inner
         for k in range(first, first + classes * inner):

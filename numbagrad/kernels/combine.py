@@ -16,6 +16,8 @@ from ..codegen.primitive import primitive
 __all__ = ["add", "both", "either", "maximum", "minimum", "multiply"]
 
 _ANY_ORDER = ("reassoc", "contract")
+#: Of zeros of both signs an extremum is either: to tell them apart would double its instructions.
+_EITHER_ZERO = ("nsz",)
 
 
 def _combination(body):
@@ -55,7 +57,7 @@ def _extremum(builder, dtype, a, b, name, comparison):
     if isinstance(dtype, types.Float):
         function_type = ir.FunctionType(a.type, [a.type, a.type])
         function = builder.module.declare_intrinsic(f"llvm.{name}", [a.type], function_type)
-        return builder.call(function, [a, b])
+        return builder.call(function, [a, b], fastmath=_EITHER_ZERO)
     signed = isinstance(dtype, types.Integer) and dtype.signed
     compare = builder.icmp_signed if signed else builder.icmp_unsigned
     return builder.select(compare(comparison, a, b), a, b)

@@ -12,25 +12,32 @@ from __future__ import annotations
 
 from ..codegen.intrinsics import int64, load, store
 from ..codegen.kernel import element, kernel, real
+from ..codegen.record import Word
 from .dtypes import NUMBERS, dtypes
-from .packing import Words
+from .packing import Arguments, Elements
 
-# Words of a kernel: output, source, index, size of the indexed dimension, indices, inner size.
-_WORDS = Words(output=element, source=element, index=int64, size=int, count=int, inner=int)
+
+class Indexed(Arguments):
+    """What all kernels of this file are given."""
+
+    output = Elements(element)
+    source = Elements(element)
+    index = Elements(int64)
+    size = Word()  # of the indexed dimension
+    count = Word()  # indices along it
+    inner = Word()
+
 
 # Moving elements takes a kernel for each size, adding them one for each dtype.
 _SIZES = dict(zip("1248", dtypes("int8 int16 int32 int64").values(), strict=True))
 
 
-@kernel(variants=_SIZES, takes=_WORDS)
+@kernel(variants=_SIZES, takes=Indexed)
 def gather(args, lo, hi):
     """output[o, k, i] = source[o, index[o, k, i], i], over rows (o, k)."""
-    output = load(args, 0, int64)
-    source = load(args, 1, int64)
-    index = load(args, 2, int64)
-    size = load(args, 3, int64)
-    count = load(args, 4, int64)
-    inner = load(args, 5, int64)
+    given = Indexed(args)
+    output, source, index = given.output, given.source, given.index
+    size, count, inner = given.size, given.count, given.inner
     for row in range(lo, hi):
         start = row // count * size
         for i in range(inner):
@@ -39,15 +46,12 @@ def gather(args, lo, hi):
             store(output, at, load(source, place, element), element)
 
 
-@kernel(variants=_SIZES, takes=_WORDS)
+@kernel(variants=_SIZES, takes=Indexed)
 def index_select(args, lo, hi):
     """output[o, k, i] = source[o, index[k], i], over rows (o, k)."""
-    output = load(args, 0, int64)
-    source = load(args, 1, int64)
-    index = load(args, 2, int64)
-    size = load(args, 3, int64)
-    count = load(args, 4, int64)
-    inner = load(args, 5, int64)
+    given = Indexed(args)
+    output, source, index = given.output, given.source, given.index
+    size, count, inner = given.size, given.count, given.inner
     for row in range(lo, hi):
         outer = row // count
         place = (outer * size + load(index, row - outer * count, int64)) * inner
@@ -55,15 +59,12 @@ def index_select(args, lo, hi):
             store(output, row * inner + i, load(source, place + i, element), element)
 
 
-@kernel(variants=NUMBERS, takes=_WORDS)
+@kernel(variants=NUMBERS, takes=Indexed)
 def scatter_add(args, lo, hi):
     """output[o, index[o, k, i], i] += source[o, k, i], over columns (o, i)."""
-    output = load(args, 0, int64)
-    source = load(args, 1, int64)
-    index = load(args, 2, int64)
-    size = load(args, 3, int64)
-    count = load(args, 4, int64)
-    inner = load(args, 5, int64)
+    given = Indexed(args)
+    output, source, index = given.output, given.source, given.index
+    size, count, inner = given.size, given.count, given.inner
     while lo < hi:
         outer = lo // inner
         first = lo - outer * inner
@@ -77,15 +78,12 @@ def scatter_add(args, lo, hi):
         lo += last - first
 
 
-@kernel(variants=NUMBERS, takes=_WORDS)
+@kernel(variants=NUMBERS, takes=Indexed)
 def index_add(args, lo, hi):
     """output[o, index[k], i] += source[o, k, i], over columns (o, i)."""
-    output = load(args, 0, int64)
-    source = load(args, 1, int64)
-    index = load(args, 2, int64)
-    size = load(args, 3, int64)
-    count = load(args, 4, int64)
-    inner = load(args, 5, int64)
+    given = Indexed(args)
+    output, source, index = given.output, given.source, given.index
+    size, count, inner = given.size, given.count, given.inner
     while lo < hi:
         outer = lo // inner
         first = lo - outer * inner

@@ -15,51 +15,63 @@ import numpy as np
 
 from ..codegen.addresses import Address
 from ..codegen.kernel import Kernel, element
+from ..codegen.record import Record, Word, fields_of
 from . import layout, reduction_layout
 from .matmul import layout as product
 
 Array = np.ndarray[Any, Any]
 
 
-class optional:
-    """The dtype of an array that may be missing: 0 stands for it."""
+class Elements(Word):
+    """The address of a contiguous array of a dtype, which may be a variable of the kernel."""
 
     def __init__(self, dtype: Any):
         self.dtype = dtype
 
+    def word(self, kernel: Kernel, name: str, value: Any) -> int:
+        """The address of an array; TypeError for anything else."""
+        return kernel.address_of(name, self.dtype, value)
 
-class Words:
-    """Words that are the addresses of contiguous arrays, and ints.
 
-    Each has a name, and the dtype of its array or ``int``. What is first is written, if an array.
+class OptionalElements(Elements):
+    """The same, or 0 in the place of an array."""
+
+    def word(self, kernel: Kernel, name: str, value: Any) -> int:
+        return 0 if isinstance(value, int) and value == 0 else super().word(kernel, name, value)
+
+
+class Arguments(Record):
+    """Argument words of a kernel: addresses of arrays (``Elements``), and numbers (``Word``).
+
+    A subclass declares them, in the order in which the kernel is given them. In the kernel
+    ``Declared(args)`` has them as attributes. What is first is written, if an array.
     """
 
-    def __init__(self, **words: Any):
-        self._words = words
+    @classmethod
+    def pack(cls, kernel: Kernel, *values: Any) -> Address:
+        """One word for each value.
 
-    def pack(self, kernel: Kernel, *values: Any) -> Address:
-        """One word for each value."""
-        if len(values) != len(self._words):
-            raise TypeError(f"{kernel.__name__} takes {', '.join(self._words)}")
+        Raises:
+            TypeError: if there are more or fewer values than words, or one is no such array.
+        """
+        words = fields_of(cls)
+        if len(values) != len(words):
+            raise TypeError(f"{kernel.__name__} takes {', '.join(words)}")
         if isinstance(values[0], np.ndarray):
             check_written(kernel, values[0])
-        packed = np.zeros(len(values), np.int64)
-        for place, (name, dtype) in enumerate(self._words.items()):
-            packed[place] = _word(kernel, name, dtype, values[place])
-        return Address.of(packed, values)
+        packed = cls()
+        for (name, field), value in zip(words.items(), values, strict=True):
+            packed.words[field.place] = _word(kernel, name, field, value)
+        return Address.of(packed.words, values)
 
 
-def _word(kernel: Kernel, name: str, dtype: Any, value: Any) -> int:
+def _word(kernel: Kernel, name: str, field: Any, value: Any) -> int:
     """The word of a value of a name."""
-    if dtype is int:
-        if isinstance(value, int | np.integer):
-            return int(value)
-        raise TypeError(f"{kernel.__name__}: {name} is an int, not {type(value).__name__}")
-    if isinstance(dtype, optional):
-        if isinstance(value, int) and value == 0:
-            return 0
-        dtype = dtype.dtype
-    return kernel.address_of(name, dtype, value)
+    if isinstance(field, Elements):
+        return field.word(kernel, name, value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    raise TypeError(f"{kernel.__name__}: {name} is an int, not {type(value).__name__}")
 
 
 def check_written(kernel: Kernel, array: Array, others: Iterable[Array] = ()) -> None:

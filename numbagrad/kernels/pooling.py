@@ -7,99 +7,61 @@ the kernel, so that inner loops run along memory and become vectors. Imported on
 from __future__ import annotations
 
 import functools
+from typing import Any
 
-from ..codegen.intrinsics import (
-    address_of_stack,
-    int64,
-    load,
-    load_apart,
-    select,
-    store,
-    store_apart,
-    subroutine,
-)
-from ..codegen.kernel import Values, element, kernel, real, variable
+from ..codegen.intrinsics import int64, load, load_apart, store, store_apart, subroutine
+from ..codegen.kernel import Values, element, kernel, variable
+from ..codegen.record import Word
 from ..codegen.vector_emitter import tile_shape
 from .dtypes import dtypes
-from .packing import Words
+from .packing import Arguments, Elements
 from .pooling_layout import COUNTS, DILATION, KERNEL, PADDING, SIZES, STRIDE
-from .pooling_lines import compare_line
-
-#: Windows of a line whose largest elements are found together, and kept on the stack.
-_TOGETHER = 256
+from .pooling_lines import search_line, search_windows
 
 #: Bytes of an element, and the loops along a line.
 size_of = variable("size_of")
-compare, add_from, add_to = variable("compare"), variable("add_from"), variable("add_to")
+search, add_from, add_to = variable("search"), variable("add_from"), variable("add_to")
+
+
+def _by_step(loop: Any) -> Any:
+    """A loop along a line, of which there is one for the strides 1 and 2: those are vectors."""
+
+    @subroutine
+    def by_step(step, line, place, first, end, sums):
+        if step == 1:
+            loop(1, line, place, first, end, sums)
+        elif step == 2:
+            loop(2, line, place, first, end, sums)
+        else:
+            loop(step, line, place, first, end, sums)
+
+    return by_step
 
 
 def _values(name: str) -> Values:
-    """What the kernels are written with, for a dtype.
-
-    Loops along a line are there for the strides 1 and 2 by themselves: those are vectors.
-    """
-    kinds = dtypes(name)[name]
-    element, real = kinds["element"], kinds["real"]
+    """What the kernels are written with, for a dtype."""
+    element = dtypes(name)[name]["element"]
     size = element.bitwidth // 8
-
-    if name in ("float32", "float64"):
-        compare_vectors = compare_line(tile_shape(element))
-
-        @subroutine
-        def compare(step, source, place, first, end, best, places):
-            if first < end:
-                best, places = best + first * size, places + 8 * first
-                compare_vectors(end - first, step, source, place + first * step, best, places)
-
-    else:
-
-        @subroutine
-        def compare(step, source, place, first, end, best, places):
-            """Keep what is larger, and where it is, of elements a step apart."""
-            for o in range(first, end):
-                value = load_apart(source, place + o * step, element, 1)
-                before, where = load_apart(best, o, real, 2), load_apart(places, o, int64, 3)
-                where = select(value > before, place + o * step, where)
-                kept = select(value > before, value, before)
-                store_apart(best, o, select(value != value, value, kept), real, 2)
-                where = select(value != value, place + o * step, where)
-                store_apart(places, o, where, int64, 3)
+    vectors = name in ("float32", "float64")
+    search = search_line(tile_shape(element), element) if vectors else search_windows(element)
 
     @subroutine
-    def add_from_by(step, source, place, first, end, sums):
+    def add_from(step, source, place, first, end, sums):
+        """Add elements a step apart to sums beside each other."""
         for o in range(first, end):
             value = load_apart(source, place + o * step, element, 1)
             store_apart(sums, o, load_apart(sums, o, element, 2) + value, element, 2)
 
     @subroutine
-    def add_from(step, source, place, first, end, sums):
-        """Add elements a step apart to sums beside each other."""
-        if step == 1:
-            add_from_by(1, source, place, first, end, sums)
-        elif step == 2:
-            add_from_by(2, source, place, first, end, sums)
-        else:
-            add_from_by(step, source, place, first, end, sums)
-
-    @subroutine
-    def add_to_by(step, target, place, first, end, sums):
+    def add_to(step, target, place, first, end, sums):
+        """Add sums beside each other to elements a step apart."""
         for o in range(first, end):
             value = load_apart(target, place + o * step, element, 1)
             value += load_apart(sums, o, element, 2)
             store_apart(target, place + o * step, value, element, 1)
 
-    @subroutine
-    def add_to(step, target, place, first, end, sums):
-        """Add sums beside each other to elements a step apart."""
-        if step == 1:
-            add_to_by(1, target, place, first, end, sums)
-        elif step == 2:
-            add_to_by(2, target, place, first, end, sums)
-        else:
-            add_to_by(step, target, place, first, end, sums)
-
-    loops = {"compare": compare, "add_from": add_from, "add_to": add_to}
-    return {"element": element, "real": real, "size_of": size, **loops}
+    loops = {"search": search, "add_from": _by_step(add_from), "add_to": _by_step(add_to)}
+    return {"element": element, "size_of": size, **loops}
 
 
 def _variants(names: str) -> dict[str, functools.partial[Values]]:
@@ -110,14 +72,6 @@ _NUMBERS = _variants("float16 float32 float64 int8 int16 int32 int64 uint8")
 
 #: What is pooled by sums, and what lies where its indices say: other dtypes are left to NumPy.
 _SUMMED = _variants("float32 float64")
-
-
-@subroutine
-def first_inside(start, step, size):
-    """The first of ``start, start + step, ...`` that is not in the padding before, or the last."""
-    if start < 0:
-        start += (step - 1 - start) // step * step
-    return min(start, size - 1)
 
 
 @subroutine
@@ -134,68 +88,73 @@ def end_window(start, step, size, count):
     return (size - 1 - start) // step + 1
 
 
-@kernel(variants=_NUMBERS, takes=Words(places=int64, source=element, geometry=int64))
+class Windows(Arguments):
+    """Planes, what is computed of their windows, and the geometry (``pooling_layout.py``)."""
+
+    output = Elements(element)
+    source = Elements(element)
+    geometry = Elements(int64)
+
+
+class Places(Windows):
+    output = Elements(int64)
+
+
+class Moved(Arguments):
+    """Elements that move between planes of ``size`` and the ``count`` of their windows."""
+
+    output = Elements(element)
+    source = Elements(element)
+    places = Elements(int64)
+    size = Word()
+    count = Word()
+
+
+@kernel(variants=_NUMBERS, takes=Places)
 def largest(args, lo, hi):
     """where[n, o] = the place in plane n of the largest element of window o, for lines of windows.
 
-    Words: places, planes, and the geometry: sizes, counts of windows and their options, three of
-    each. A unit is a line of windows. NaN is larger than any number, and the last one is taken; of
+    A unit is a line of windows. NaN is larger than any number, and the last one is taken; of
     equals it is the first.
     """
-    places = load(args, 0, int64)
-    source = load(args, 1, int64)
-    geometry = load(args, 2, int64)
+    given = Places(args)
+    places, source, geometry = given.output, given.source, given.geometry
     depth = load(geometry, SIZES, int64)
     height = load(geometry, SIZES + 1, int64)
     width = load(geometry, SIZES + 2, int64)
-    rows = load(geometry, COUNTS + 1, int64)
+    layers, lines = load(geometry, COUNTS, int64), load(geometry, COUNTS + 1, int64)
     columns = load(geometry, COUNTS + 2, int64)
-    lines = load(geometry, COUNTS, int64) * rows
-    steps_z = load(geometry, DILATION, int64)
-    steps_y = load(geometry, DILATION + 1, int64)
-    steps_x = load(geometry, DILATION + 2, int64)
-    stride = load(geometry, STRIDE + 2, int64)
-    padding = load(geometry, PADDING + 2, int64)
-    best = address_of_stack(_TOGETHER)
-    for at in range(lo, hi):
-        plane = at // lines
-        line = at - plane * lines
-        y0 = line % rows * load(geometry, STRIDE + 1, int64) - load(geometry, PADDING + 1, int64)
-        z0 = line // rows * load(geometry, STRIDE, int64) - load(geometry, PADDING, int64)
-        base = source + plane * depth * height * width * size_of
-        start = first_inside(z0, steps_z, depth) * height + first_inside(y0, steps_y, height)
-        start *= width
-        for begin in range(0, columns, _TOGETHER):
-            count = min(_TOGETHER, columns - begin)
-            into = places + (at * columns + begin) * 8
-            offset = begin * stride - padding
-            inside = min(count, first_window(offset, stride))
-            for o in range(inside):
-                store(into, o, start + first_inside(o * stride + offset, steps_x, width), int64)
-            for o in range(inside, count):
-                store(into, o, start + o * stride + offset, int64)
-            for o in range(count):
-                store(best, o, load(base, load(into, o, int64), element), real)
-            for i in range(load(geometry, KERNEL, int64)):
-                z = z0 + i * steps_z
-                if z < 0 or z >= depth:
-                    continue
-                for j in range(load(geometry, KERNEL + 1, int64)):
-                    y = y0 + j * steps_y
-                    if y < 0 or y >= height:
-                        continue
-                    row = (z * height + y) * width
-                    for k in range(load(geometry, KERNEL + 2, int64)):
-                        x = k * steps_x + offset
-                        end = end_window(x, stride, width, count)
-                        compare(stride, base, row + x, first_window(x, stride), end, best, into)
+    step_z, step_y = load(geometry, DILATION, int64), load(geometry, DILATION + 1, int64)
+    plane = lo // (layers * lines)
+    layer = lo // lines - plane * layers
+    line = lo - (plane * layers + layer) * lines
+    for at in range(lo, hi):  # lines are counted on: divisions would take as long as the search
+        y = line * load(geometry, STRIDE + 1, int64) - load(geometry, PADDING + 1, int64)
+        z = layer * load(geometry, STRIDE, int64) - load(geometry, PADDING, int64)
+        first_z, first_y = first_window(z, step_z), first_window(y, step_y)
+        end_z = end_window(z, step_z, depth, load(geometry, KERNEL, int64))
+        end_y = end_window(y, step_y, height, load(geometry, KERNEL + 1, int64))
+        row = ((z + first_z * step_z) * height + y + first_y * step_y) * width
+        search(
+            columns, source + plane * depth * height * width * size_of, row,
+            end_z - first_z, step_z * height * width, end_y - first_y, step_y * width,
+            load(geometry, KERNEL + 2, int64), load(geometry, DILATION + 2, int64),
+            -load(geometry, PADDING + 2, int64), load(geometry, STRIDE + 2, int64), width,
+            places + at * columns * 8,
+        )  # fmt: skip
+        line += 1
+        if line == lines:
+            line, layer = 0, layer + 1
+        if layer == layers:
+            layer, plane = 0, plane + 1
 
 
-@kernel(variants=_SUMMED, takes=Words(out=element, source=element, places=int64, sizes=int64))
+@kernel(variants=_SUMMED, takes=Moved)
 def take(args, lo, hi):
     """out[n, o] = source[n, places[n, o]]; a unit is a plane n, of ``size`` and ``count``."""
-    out, source, places = load(args, 0, int64), load(args, 1, int64), load(args, 2, int64)
-    size, count = load(args, 3, int64), load(args, 4, int64)
+    given = Moved(args)
+    out, source, places = given.output, given.source, given.places
+    size, count = given.size, given.count
     for n in range(lo, hi):
         into, where = out + n * count * size_of, places + n * count * 8
         plane = source + n * size * size_of
@@ -204,11 +163,12 @@ def take(args, lo, hi):
             store_apart(into, o, value, element, 3)
 
 
-@kernel(variants=_SUMMED, takes=Words(out=element, values=element, places=int64, sizes=int64))
+@kernel(variants=_SUMMED, takes=Moved)
 def put_back(args, lo, hi):
     """out[n, places[n, o]] += values[n, o], from zeros; a unit is a plane n, as in ``take``."""
-    out, values, places = load(args, 0, int64), load(args, 1, int64), load(args, 2, int64)
-    size, count = load(args, 3, int64), load(args, 4, int64)
+    given = Moved(args)
+    out, values, places = given.output, given.source, given.places
+    size, count = given.size, given.count
     for n in range(lo, hi):
         into = out + n * size * size_of
         for i in range(size):
@@ -218,10 +178,11 @@ def put_back(args, lo, hi):
             store(into, place, load(into, place, element) + load(values, o, element), element)
 
 
-@kernel(variants=_SUMMED, takes=Words(sums=element, source=element, geometry=int64))
+@kernel(variants=_SUMMED, takes=Windows)
 def window_sums(args, lo, hi):
-    """The sum of every window of planes; words and units as for ``largest``."""
-    sums, source, geometry = load(args, 0, int64), load(args, 1, int64), load(args, 2, int64)
+    """The sum of every window of planes; units as for ``largest``."""
+    given = Windows(args)
+    sums, source, geometry = given.output, given.source, given.geometry
     depth = load(geometry, SIZES, int64)
     height = load(geometry, SIZES + 1, int64)
     width = load(geometry, SIZES + 2, int64)
@@ -252,13 +213,14 @@ def window_sums(args, lo, hi):
                     add_from(stride, row, x, first_window(x, stride), end, into)
 
 
-@kernel(variants=_SUMMED, takes=Words(out=element, sums=element, geometry=int64))
+@kernel(variants=_SUMMED, takes=Windows)
 def spread_sums(args, lo, hi):
     """The adjoint of ``window_sums``: each sum added to the elements of its window.
 
-    Words: planes, sums, and the geometry. A unit is a plane.
+    The output has the planes, the source the sums. A unit is a plane.
     """
-    out, sums, geometry = load(args, 0, int64), load(args, 1, int64), load(args, 2, int64)
+    given = Windows(args)
+    out, sums, geometry = given.output, given.source, given.geometry
     depth = load(geometry, SIZES, int64)
     height = load(geometry, SIZES + 1, int64)
     width = load(geometry, SIZES + 2, int64)

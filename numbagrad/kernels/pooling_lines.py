@@ -1,16 +1,18 @@
-"""The comparison of a line of elements with the largest ones so far, as LLVM IR with masks.
+"""The search for the largest elements of a line of windows, by vectors of windows.
 
-Used by ``pooling`` for float32 and float64; imported only to compile. Lines of images are often
-shorter than a vector, and then a loop that LLVM makes into vectors runs element by element.
+Used by ``pooling``; imported only to compile. A vector of windows goes through the places of the
+kernel with its largest elements in registers, by masks: lines of images are often shorter than a
+vector, and padding is what a mask leaves out. What has no vectors is searched window by window.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 
-from ..codegen.addresses import load_element, store_element
+from ..codegen.intrinsics import int64, load, store, subroutine
 from ..codegen.vector_emitter import (
     POINTER,
     WORD,
@@ -22,97 +24,165 @@ from ..codegen.vector_emitter import (
 )
 
 _LANE = ir.IntType(32)
+_FLAG = ir.IntType(1)
+
+#: Parameters of a search, in the letters of ``emitted_function``; ``plain_search`` names them.
+_KINDS = "ipiiiiiiiiiip"
 
 
-def _spaced(emit: Emitter, source: Any, count: Any, step: Any, mask: Any, steps: Any) -> Any:
-    """``count`` elements, ``step`` apart; ``steps`` has the distance of each from the first."""
-    builder, lanes = emit.builder, emit.shape.lanes
-    found: list[tuple[Values, ir.Block]] = []
-    after = builder.append_basic_block("loaded")
+class _Search:
+    """The loops of a search, for windows that are a known distance apart, or any."""
 
-    def branch(distance: int) -> Any:
-        chosen, other = builder.append_basic_block("step"), builder.append_basic_block("other")
-        builder.cbranch(builder.icmp_signed("==", step, emit.word(distance)), chosen, other)
-        builder.position_at_end(chosen)
-        return other
+    def __init__(self, emit: Emitter, stride: int | None, *arguments: Any):
+        self.emit, self.known = emit, stride
+        self.count, self.base, self.row, self.layers, self.layer_step = arguments[:5]
+        self.lines, self.line_step, self.columns, self.column_step = arguments[5:9]
+        self.x, self.stride, self.width, self.places = arguments[9:]
+        lanes = emit.shape.lanes
+        self.wide = ir.VectorType(WORD, lanes)
+        numbers = ir.Constant(self.wide, list(range(lanes)))
+        self.steps = emit.builder.mul(numbers, emit.splat(self.stride))
 
-    def take(vector: Any, other: Any) -> None:
-        found.append(([vector], builder.block))
-        builder.branch(after)
-        if other is not None:
-            builder.position_at_end(other)
+    def _inside(self, x: Any, offset: int) -> Any:
+        """Lanes whose element, so far behind ``x`` in all, lies on the line."""
+        emit, builder, most = self.emit, self.emit.builder, 2 * self.emit.shape.lanes
+        before = emit.minimum(builder.sub(emit.word(0), x), emit.word(most))
+        negative = builder.icmp_signed("<", x, emit.word(0))
+        before = builder.select(negative, before, emit.word(0))
+        end = builder.sub(self.width, x)
+        none = builder.icmp_signed("<", end, emit.word(0))
+        end = builder.select(none, emit.word(0), emit.minimum(end, emit.word(most)))
+        return builder.and_(emit.mask(end, offset), builder.not_(emit.mask(before, offset)))
 
-    other = branch(1)
-    take(emit.load(source, mask), other)
-    other = branch(2)
-    spanned = builder.sub(emit.times(count, 2), emit.word(1))
-    parts = [emit.load(emit.at(source, k), emit.mask(spanned, k)) for k in (0, lanes)]
-    take(emit.shuffle(*parts, range(0, 2 * lanes, 2)), other)
-    places = builder.gep(source, [steps], source_etype=emit.shape.element)
-    # llvmlite takes the result of this instruction for a single pointer; it is one for each lane.
-    places.type = ir.VectorType(POINTER, lanes)
-    element = "f32" if emit.shape.bytes == 4 else "f64"
-    gathered = emit._call(
-        f"llvm.masked.gather.v{lanes}{element}.v{lanes}p0", emit.shape.vector,
-        [places, ir.Constant(_LANE, emit.shape.bytes), mask, emit.zero()],
-    )  # fmt: skip
-    take(gathered, None)
-    builder.position_at_end(after)
-    return emit.joined(found)[0]
+    def _elements(self, line: Any, x: Any) -> tuple[Any, Any]:
+        """Of each window the element at a place of the kernel, and whether there is one."""
+        emit, builder, lanes = self.emit, self.emit.builder, self.emit.shape.lanes
+        start = emit.at(emit.at(self.base, line), x)
+        if self.known == 1:
+            inside = self._inside(x, 0)
+            return emit.load(start, inside), inside
+        if self.known == 2:
+            masks = [self._inside(x, k) for k in (0, lanes)]
+            parts = [emit.load(emit.at(start, k), masks[k > 0]) for k in (0, lanes)]
+            seconds = range(0, 2 * lanes, 2)
+            return emit.shuffle(*parts, seconds), emit.shuffle(*masks, seconds)
+        columns = builder.add(emit.splat(x), self.steps)
+        inside = builder.and_(
+            builder.icmp_signed(">=", columns, ir.Constant(self.wide, None)),
+            builder.icmp_signed("<", columns, emit.splat(self.width)),
+        )
+        places = builder.gep(start, [self.steps], source_etype=emit.shape.element)
+        # llvmlite takes the result of this instruction for a single pointer, not one for each lane.
+        places.type = ir.VectorType(POINTER, lanes)
+        element = "f32" if emit.shape.bytes == 4 else "f64"
+        width = ir.Constant(_LANE, emit.shape.bytes)
+        name = f"llvm.masked.gather.v{lanes}{element}.v{lanes}p0"
+        found = emit._call(name, emit.shape.vector, [places, width, inside, emit.zero()])
+        return found, inside
 
+    def _place(self, line: Any, x: Any, state: Values) -> Values:
+        """Keep what is larger, and where it is."""
+        emit, builder = self.emit, self.emit.builder
+        best, where, seen = state
+        value, inside = self._elements(line, x)
+        larger = builder.fcmp_ordered(">", value, best)
+        larger = builder.or_(larger, builder.fcmp_unordered("uno", value, value))
+        larger = builder.and_(builder.or_(larger, builder.not_(seen)), inside)
+        here = builder.add(emit.splat(builder.add(line, x)), self.steps)
+        best, where = builder.select(larger, value, best), builder.select(larger, here, where)
+        return [best, where, builder.or_(seen, inside)]
 
-def _compare(module: ir.Module, shape: TileShape) -> Any:
-    lanes = shape.lanes
-    numbers = ir.VectorType(WORD, lanes)
-    kind = f"v{lanes}i64"
+    def _windows(self, x: Any) -> Any:
+        """Where the largest elements of a vector of windows are."""
+        emit = self.emit
 
-    def write(emit, count, step, source, place, best, places):
-        builder = emit.builder
-        iota = ir.Constant(numbers, list(range(lanes)))
+        def column(line: Any) -> Callable[[Any, Values], Values]:
+            def step(index: Any, at: Values) -> Values:
+                return [
+                    emit.builder.add(at[0], self.column_step),
+                    *self._place(line, *at[:1], at[1:]),
+                ]
+
+            return step
+
+        def line(index: Any, at: Values) -> Values:
+            state = emit.loop(self.columns, 1, [x, *at[1:]], column(at[0]))[1:]
+            return [emit.builder.add(at[0], self.line_step), *state]
+
+        def layer(index: Any, at: Values) -> Values:
+            state = emit.loop(self.lines, 1, at, line)[1:]
+            return [emit.builder.add(at[0], self.layer_step), *state]
+
+        nothing = ir.Constant(ir.VectorType(_FLAG, emit.shape.lanes), None)
+        state = [emit.zero(), ir.Constant(self.wide, None), nothing]
+        return emit.loop(self.layers, 1, [self.row, *state], layer)[2]
+
+    def write(self) -> None:
+        """All windows of the line."""
+        emit, builder, lanes = self.emit, self.emit.builder, self.emit.shape.lanes
         eight = ir.Constant(_LANE, 8)
 
         def vector(index: Any, at: Values) -> Values:
-            source_at, best_at, places_at = at
-            left = emit.minimum(builder.sub(count, index), emit.word(lanes))
-            mask = emit.mask(left)
-            steps = builder.mul(iota, emit.splat(step))
-            value = _spaced(emit, source_at, left, step, mask, steps)
-            before = emit.load(best_at, mask)
-            where = emit._call(
-                f"llvm.masked.load.{kind}.p0", numbers,
-                [places_at, eight, mask, ir.Constant(numbers, None)],
-            )  # fmt: skip
-            first = builder.add(place, builder.mul(index, step))
-            here = builder.add(emit.splat(first), steps)
-            larger = builder.or_(
-                builder.fcmp_ordered(">", value, before),
-                builder.fcmp_unordered("uno", value, value),
-            )
-            emit.store(builder.select(larger, value, before), best_at, mask)
-            emit._call(
-                f"llvm.masked.store.{kind}.p0", ir.VoidType(),
-                [builder.select(larger, here, where), places_at, eight, mask],
-            )  # fmt: skip
-            following = builder.gep(places_at, [emit.word(lanes)], source_etype=WORD)
-            return [emit.at(source_at, emit.times(step, lanes)), emit.at(best_at, lanes), following]
+            where = self._windows(builder.add(self.x, builder.mul(index, self.stride)))
+            mask = emit.mask(emit.minimum(builder.sub(self.count, index), emit.word(lanes)))
+            name = f"llvm.masked.store.v{lanes}i64.p0"
+            emit._call(name, ir.VoidType(), [where, at[0], eight, mask])
+            return [builder.gep(at[0], [emit.word(lanes)], source_etype=WORD)]
 
-        emit.loop(count, lanes, [emit.at(source, place), best, places], vector)
-
-    return emitted_function(module, "compare_line", shape, "iipipp", write)
+        emit.loop(self.count, lanes, [self.places], vector)
 
 
-def compare_line(shape: TileShape) -> Any:
-    """``(count, step, source, place, best, places)``: keep what is larger, and where it is.
+def _search(module: ir.Module, shape: TileShape) -> Any:
+    def write(emit, *arguments):
+        builder, stride = emit.builder, arguments[10]
+        after = builder.append_basic_block("searched")
+        for known in (1, 2):
+            chosen, other = builder.append_basic_block("by"), builder.append_basic_block("other")
+            builder.cbranch(builder.icmp_signed("==", stride, emit.word(known)), chosen, other)
+            builder.position_at_end(chosen)
+            _Search(emit, known, *arguments).write()
+            builder.branch(after)
+            builder.position_at_end(other)
+        _Search(emit, None, *arguments).write()
+        builder.branch(after)
+        builder.position_at_end(after)
 
-    Element ``i`` of ``best`` and ``places`` is compared with that at ``place + i * step`` of the
-    source. NaN is larger than any number.
+    return emitted_function(module, "search_line", shape, _KINDS, write)
+
+
+def plain_search(element: Any) -> Callable[..., None]:
+    """``places[o]`` of ``count`` windows of a line: where the largest element of each is.
+
+    Windows begin at ``x`` in a line so wide, and are a stride apart; the kernel has ``columns`` in
+    each of ``lines`` of each of ``layers``, of which the first line begins at element ``row`` of
+    the plane ``base``. NaN is larger than any number, and the last one is taken.
     """
 
-    def body(count, step, source, place, best, places):
-        for i in range(count):
-            value = load_element(source, place + i * step, shape.dtype)
-            if value > load_element(best, i, shape.dtype) or value != value:
-                store_element(best, i, value, shape.dtype)
-                store_element(places, i, place + i * step, "int64")
+    def search(count, base, row, layers, layer_step, lines, line_step, columns, column_step, x,
+               stride, width, places):  # fmt: skip
+        for o in range(count):
+            best, place = load(base, row, element), -1
+            for i in range(layers):
+                for j in range(lines):
+                    line = row + i * layer_step + j * line_step
+                    for k in range(columns):
+                        column = x + o * stride + k * column_step
+                        if 0 <= column < width:
+                            value = load(base, line + column, element)
+                            if place < 0 or value > best or value != value:
+                                best, place = value, line + column
+            store(places, o, place, int64)
 
-    return as_primitive("compare_line", "iipipp", lambda m: _compare(m, shape), body)
+    return search
+
+
+def search_line(shape: TileShape, element: Any) -> Any:
+    """``plain_search`` by vectors."""
+    return as_primitive(
+        "search_line", _KINDS, lambda module: _search(module, shape), plain_search(element)
+    )
+
+
+def search_windows(element: Any) -> Any:
+    """``plain_search`` window by window, for elements that have no vectors here."""
+    return subroutine(plain_search(element))

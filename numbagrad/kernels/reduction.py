@@ -73,6 +73,7 @@ def source(
         "LOCATE": _LOCATE,
         "LOCATE_SEGMENT": _LOCATE_SEGMENT,
         "BEGIN_RUN": _BEGIN_RUN,
+        "SHORT_ROWS": _SHORT_ROWS if variant == INNER else [],
         "FOUR_ROWS": _FOUR_ROWS if repeat else [],
         **{key: lines if "shift" in formulas.uses else [] for key, lines in _SHIFT.items()},
     }
@@ -167,8 +168,29 @@ if reduced > 1:
 at += column * run_step
 """)
 
+# Rows of one block: what finds the place of any unit takes as long as the sum of a short row.
+_SHORT_ROWS = lines_of("""
+if kept == 1 and reduced == 1 and segments == 1 and elements <= BLOCK and partials == 0:
+    source = load(args, INPUT, int64)
+    step = load(args, INPUT_STEPS, int64)
+    apart = load(args, OUTPUT_STEPS, int64)
+    for unit in range(lo, hi):
+        at = source + unit * step
+        target = unit * apart
+        SHIFT_OF_RESULT
+        total = <IDENTITY>
+        for i in range(elements):
+            x = <COMPUTED>(load(<ELEMENT>, <STORED>))
+            MAP
+            total = combine(total, <MAPPED>)
+        FINALISE
+        store(output, target, <FINALISED>, <RESULT>)
+    return
+""")
+
 # Units are single results: a run is reduced in vectors, blocks are joined by a tree.
 _RESULTS = lines_of("""
+    SHORT_ROWS
     tree = address_of_stack(LEVELS)
     for unit in range(lo, hi):
         LOCATE_SEGMENT

@@ -46,64 +46,93 @@ def _plain(stage: Stage) -> list[str]:
     return [line for line in stage.after if isinstance(line, str)]
 
 
+class _Kept:
+    """Values of each row or column of a unit that later loops read: arrays on the stack."""
+
+    def __init__(self, dtype: str, index: str) -> None:
+        self._dtype, self._index = dtype, index
+        self.names: list[str] = []
+
+    def place(self, name: str) -> str:
+        """Where the values of a variable lie."""
+        if name not in self.names:
+            self.names.append(name)
+        return f"all_{name}, {self._index}"
+
+    def load(self, name: str) -> str:
+        """The value of a variable."""
+        return f"load({self.place(name)}, {self._dtype})"
+
+    def store(self, name: str, value: str) -> str:
+        """The statement that keeps a value."""
+        return f"store({self.place(name)}, {value}, {self._dtype})"
+
+    def read(self, wanted: list[str]) -> list[str]:
+        """Statements that load what was kept before and ``wanted`` ones use."""
+        words = set(re.findall(r"\w+", "\n".join(wanted)))
+        return [f"{x} = {self.load(x)}" for x in self.names if x in words]
+
+
+#: Rows that pass through a stage before the next stage begins. Within one row a stage waits for the
+#: last sum of the one before it; so the CPU has other rows to go on with, and what is computed of
+#: rows is a vector.
+ROWS_TOGETHER = 8
+
+
 def _stages_of_rows(dtype: str, stages: list[Stage], number_of: dict[str, int]) -> list[str]:
-    lines = ["start = unit * size"]
+    kept = _Kept(dtype, "row - unit")
+    lines: list[str] = []
+
+    def each_row(body: list[str]) -> None:
+        lines.extend(["for row in range(unit, last):", *[f"    {line}" for line in body]])
+
     for stage in stages:
         before, behind = _element_lines(dtype, stage, number_of)
-        lines += [f"{name} = {identity(kind, dtype)}" for name, kind, _ in stage.combined]
         combined = [
             f"{name} = combine.{kind}({name}, {value})" for name, kind, value in stage.combined
         ]
-        lines += ["for i in range(start, start + size):"]
-        lines += [f"    {line}" for line in (*before, *combined, *behind)]
-        lines += _plain(stage)
-    return ["for unit in range(lo, hi):", *[f"    {line}" for line in lines]]
+        loop = ["for i in range(start, start + size):"]
+        loop += [f"    {line}" for line in (*before, *combined, *behind)]
+        starts = [f"{name} = {identity(kind, dtype)}" for name, kind, _ in stage.combined]
+        stores = [kept.store(name, name) for name, _, _ in stage.combined]
+        each_row(["start = row * size", *kept.read(loop), *starts, *loop, *stores])
+        if after := _plain(stage):
+            made = [kept.store(name, name) for name in _values_of_rows(after)]
+            each_row([*kept.read(after), *after, *made])
+    rooms = [f"all_{name} = address_of_stack({ROWS_TOGETHER})" for name in kept.names]
+    lines = [f"last = min(unit + {ROWS_TOGETHER}, hi)", *lines]
+    return [
+        *rooms,
+        f"for unit in range(lo, hi, {ROWS_TOGETHER}):",
+        *[f"    {line}" for line in lines],
+    ]
+
+
+def _values_of_rows(after: list[str]) -> list[str]:
+    """The variables that statements on a row make for later stages."""
+    assigned = [line.partition(" = ")[0] for line in after]
+    return [name for name in assigned if re.fullmatch(r"w\d+", name)]
 
 
 def _stages_of_columns(dtype: str, stages: list[Stage], number_of: dict[str, int]) -> list[str]:
-    """As rows, for a tile of columns at once: what is known of each is an array on the stack."""
-    known: list[str] = []
+    """As rows, for a tile of columns at once."""
+    kept = _Kept(dtype, "j")
     lines: list[str] = []
-
-    def of_columns(name: str) -> str:
-        """Where the values of a variable lie."""
-        if name not in known:
-            known.append(name)
-        return f"all_{name}, j"
-
-    def read(wanted: list[str]) -> list[str]:
-        """Statements that load what was computed of a column before."""
-        words = set(re.findall(r"\w+", "\n".join(wanted)))
-        found = [name for name in known if name in words]
-        return [f"{x} = {_stack_load(of_columns(x), dtype)}" for x in found]
-
     for stage in stages:
         before, behind = _element_lines(dtype, stage, number_of)
         after = _plain(stage)
-        own = [name for name, _, _ in stage.combined]
-        body = read([*before, *[value for _, _, value in stage.combined], *behind]) + before
+        body = kept.read([*before, *[value for _, _, value in stage.combined], *behind]) + before
         for name, kind, value in stage.combined:
-            place = of_columns(name)
-            joined = f"combine.{kind}({_stack_load(place, dtype)}, {value})"
-            body.append(f"store({place}, {joined}, {dtype})")
-        starts = [
-            f"store({of_columns(name)}, {identity(kind, dtype)}, {dtype})"
-            for name, kind, _ in stage.combined
-        ]
-        if own:
+            body.append(kept.store(name, f"combine.{kind}({kept.load(name)}, {value})"))
+        starts = [kept.store(name, identity(kind, dtype)) for name, kind, _ in stage.combined]
+        if starts:
             lines += ["for j in range(columns):", *[f"    {line}" for line in starts]]
         lines += ["for k in range(size):", "    for j in range(columns):"]
         lines += ["        i = start + k * inner + j"]
         lines += [f"        {line}" for line in (*body, *behind)]
         if after:
-            assigned = [line.partition(" = ")[0] for line in after]
-            made = [name for name in assigned if re.fullmatch(r"w\d+", name)]
             lines += ["for j in range(columns):"]
-            lines += [f"    {line}" for line in (*read(after), *after)]
-            lines += [f"    store({of_columns(name)}, {name}, {dtype})" for name in made]
-    rooms = [f"all_{name} = address_of_stack(TILE_WORDS)" for name in known]
+            lines += [f"    {line}" for line in (*kept.read(after), *after)]
+            lines += [f"    {kept.store(name, name)}" for name in _values_of_rows(after)]
+    rooms = [f"all_{name} = address_of_stack(TILE_WORDS)" for name in kept.names]
     return [*rooms, *BEGIN_COLUMNS, *[f"    {line}" for line in lines]]
-
-
-def _stack_load(place: str, dtype: str) -> str:
-    return f"load({place}, {dtype})"

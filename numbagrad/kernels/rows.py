@@ -134,6 +134,7 @@ def source(
         "",
         "from numbagrad.kernels import combine",
         "from numbagrad.codegen.intrinsics import *",
+        "from numbagrad.codegen.instructions import *",
         "from numbagrad.kernels.rows import *",
         *(["from numbagrad.kernels.streaming import *"] if streamed else []),
         *(["from numbagrad.kernels.repeated_rows import *"] if repeated else []),

@@ -60,6 +60,7 @@ import math
 import numpy as np
 from numbagrad.kernels import combine
 from numbagrad.codegen.intrinsics import *
+from numbagrad.codegen.instructions import *
 from numbagrad.kernels.rowwise import *
 
 

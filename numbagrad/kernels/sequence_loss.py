@@ -2,33 +2,53 @@
 
 ``executor/sequence_loss.py`` compiles them by name. A target of n labels has 2 n + 1 states: its
 labels, with blanks between and around them. Tables are float64, (batch, time, states), contiguous;
-logarithms of probabilities are (time, batch, classes). ``HEAD`` words are common to all kernels.
-Imported only to compile.
+logarithms of probabilities are (time, batch, classes). Imported only to compile.
 """
 
 from __future__ import annotations
 
 from ..codegen.intrinsics import external, float64, int64, load, store, subroutine
 from ..codegen.kernel import element, kernel, real, variable
+from ..codegen.record import Word
 from .dtypes import dtypes
-from .packing import Words
+from .packing import Arguments, Elements
 
 _exp = external("exp", float64, float64)
 _log = external("log", float64, float64)
 
 _NEVER = float("-inf")
 
-# Words: the array written, log probabilities, labels of all targets in a row, where those of each
-# begin, their numbers, numbers of steps; batch size, steps, states and classes of arrays; blank.
-OUTPUT, PROBABILITIES, LABELS, STARTS, COUNTS, LENGTHS = range(6)
-BATCH, STEPS, STATES, CLASSES, BLANK = range(6, 11)
-HEAD = 11
-
 _FLOATS = dtypes("float32 float64")
-_HEAD = {
-    "output": element, "probabilities": element, "labels": int64, "starts": int64, "counts": int64,
-    "lengths": int64, "batch": int, "steps": int, "states": int, "classes": int, "blank": int,
-}  # fmt: skip
+
+
+class Sequences(Arguments):
+    """What the recursions are given, and first of all the others."""
+
+    output = Elements(float64)
+    probabilities = Elements(element)
+    labels = Elements(int64)  # of all targets in a row
+    starts = Elements(int64)  # where those of each begin
+    counts = Elements(int64)  # and how many they are
+    lengths = Elements(int64)  # steps of each
+    batch = Word()  # sizes of arrays, up to ``classes``
+    steps = Word()
+    states = Word()
+    classes = Word()
+    blank = Word()
+
+
+class Losses(Sequences):
+    output = Elements(element)
+    table = Elements(float64)
+
+
+class Gradient(Sequences):
+    output = Elements(element)
+    alpha = Elements(float64)
+    beta = Elements(float64)
+    losses = Elements(element)
+    gradients = Elements(element)
+    zero_infinite = Word()
 
 
 @subroutine
@@ -65,7 +85,7 @@ towards = variable("towards")
         for dtype, values in _FLOATS.items()
     },
     named="{variant}",
-    takes=Words(**{**_HEAD, "output": float64}),
+    takes=Sequences,
 )
 def recursion(args, lo, hi):
     """A table over the batch, written from one end of time to the other.
@@ -74,17 +94,14 @@ def recursion(args, lo, hi):
     that) come the logarithms of the probabilities to be in a state at a time; from the end (1)
     those of what follows a state, that state included.
     """
-    table = load(args, OUTPUT, int64)
-    row = load(args, PROBABILITIES, int64)
-    batch = load(args, BATCH, int64)
-    steps = load(args, STEPS, int64)
-    states = load(args, STATES, int64)
-    classes = load(args, CLASSES, int64)
-    blank = load(args, BLANK, int64)
+    given = Sequences(args)
+    table, row = given.output, given.probabilities
+    batch, steps, states = given.batch, given.steps, given.states
+    classes, blank = given.classes, given.blank
     for b in range(lo, hi):
-        labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
-        own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
-        length = load(load(args, LENGTHS, int64), b, int64)
+        labels = given.labels + 8 * load(given.starts, b, int64)
+        own = 2 * load(given.counts, b, int64) + 1
+        length = load(given.lengths, b, int64)
         first = b * steps * states
         for k in range(first, first + steps * states):
             store(table, k, _NEVER, float64)
@@ -109,16 +126,15 @@ def recursion(args, lo, hi):
                 store(table, first + t * states + s, value, float64)
 
 
-@kernel(variants=_FLOATS, takes=Words(**_HEAD, table=float64))
+@kernel(variants=_FLOATS, takes=Losses)
 def losses(args, lo, hi):
-    """output[b] = minus the logarithm of the probability of a target. Words: HEAD, table."""
-    output = load(args, OUTPUT, int64)
-    table = load(args, HEAD, int64)
-    steps = load(args, STEPS, int64)
-    states = load(args, STATES, int64)
+    """output[b] = minus the logarithm of the probability of a target."""
+    given = Losses(args)
+    output, table = given.output, given.table
+    steps, states = given.steps, given.states
     for b in range(lo, hi):
-        count = load(load(args, COUNTS, int64), b, int64)
-        length = load(load(args, LENGTHS, int64), b, int64)
+        count = load(given.counts, b, int64)
+        length = load(given.lengths, b, int64)
         value = _NEVER
         if length == 0:
             if count == 0:
@@ -131,34 +147,25 @@ def losses(args, lo, hi):
         store(output, b, real(-value), element)
 
 
-@kernel(
-    variants=_FLOATS,
-    takes=Words(
-        **_HEAD, alpha=float64, beta=float64, losses=element, gradients=element, zero_infinite=int
-    ),
-)
+@kernel(variants=_FLOATS, takes=Gradient)
 def gradient(args, lo, hi):
     """The gradient of scores whose log_softmax the log probabilities are, over the batch.
 
-    Words: HEAD, both tables, the losses and their gradients, whether those of infinite losses are
-    zero.
+    ``alpha`` and ``beta`` are the tables of both recursions. With ``zero_infinite`` the gradients
+    of infinite losses are zero.
     """
-    output = load(args, OUTPUT, int64)
-    row = load(args, PROBABILITIES, int64)
-    batch = load(args, BATCH, int64)
-    steps = load(args, STEPS, int64)
-    states = load(args, STATES, int64)
-    classes = load(args, CLASSES, int64)
-    blank = load(args, BLANK, int64)
-    alpha = load(args, HEAD, int64)
-    beta = load(args, HEAD + 1, int64)
+    given = Gradient(args)
+    output, row = given.output, given.probabilities
+    batch, steps, states = given.batch, given.steps, given.states
+    classes, blank = given.classes, given.blank
+    alpha, beta = given.alpha, given.beta
     for b in range(lo, hi):
-        labels = load(args, LABELS, int64) + 8 * load(load(args, STARTS, int64), b, int64)
-        own = 2 * load(load(args, COUNTS, int64), b, int64) + 1
-        length = load(load(args, LENGTHS, int64), b, int64)
-        loss = float64(load(load(args, HEAD + 2, int64), b, element))
-        factor = float64(load(load(args, HEAD + 3, int64), b, element))
-        if loss == -_NEVER and load(args, HEAD + 4, int64) != 0:
+        labels = given.labels + 8 * load(given.starts, b, int64)
+        own = 2 * load(given.counts, b, int64) + 1
+        length = load(given.lengths, b, int64)
+        loss = float64(load(given.losses, b, element))
+        factor = float64(load(given.gradients, b, element))
+        if loss == -_NEVER and given.zero_infinite != 0:
             length = 0
         for t in range(steps):
             place = (t * batch + b) * classes

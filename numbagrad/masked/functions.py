@@ -9,6 +9,7 @@ value is the result; it is NaN for means, medians and variances, which have no s
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..dtype import bool_, float32, iinfo, int64
@@ -31,6 +32,8 @@ __all__ = [
 ]  # fmt: skip
 
 Dims = Any
+#: The value that changes nothing: a number, or a function of a function's name and its input.
+Neutral = float | Callable[[str, Tensor], float]
 
 #: Functions whose results have the shape of their input.
 _ELEMENTWISE = frozenset(("cumprod", "cumsum", "log_softmax", "normalize", "softmax", "softmin"))
@@ -60,10 +63,11 @@ def _mask_of(name: str, input: Tensor, mask: Tensor) -> Tensor:
     return wide if wide.dtype is bool_ else wide != 0
 
 
-def _filled(name: str, input: Tensor, mask: Tensor | None, value: float) -> Tensor:
-    """The input with ``value`` where the mask is False."""
+def _filled(name: str, input: Tensor, mask: Tensor | None, neutral: Neutral) -> Tensor:
+    """The input with the value that changes nothing where the mask is False."""
     if mask is None:
         return input
+    value = neutral(name, input) if callable(neutral) else neutral
     return where(_mask_of(name, input, mask), input, full((), value, dtype=input.dtype))
 
 
@@ -136,14 +140,57 @@ def _output_mask(operation: Any, input: Tensor, *arguments: Any, **options: Any)
 # --- reductions -----------------------------------------------------------------------------------
 
 
-def sum(
-    input: Tensor,
-    dim: Dims = None,
-    *,
-    keepdim: bool | None = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
+def _named(function: Callable[..., Tensor], name: str, text: str) -> Callable[..., Tensor]:
+    """A function that was made here, as if it had been written out."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+def _own(input: Tensor) -> DType:
+    return input.dtype
+
+
+def _reduction(
+    name: str,
+    neutral: Neutral,
+    compute: Callable[[Tensor, tuple[int, ...], bool, DType], Tensor],
+    result: Callable[[Tensor], DType],
+    text: str,
+) -> Callable[..., Tensor]:
+    """A function that reduces several dimensions.
+
+    Args:
+        name: its name.
+        neutral: what elements that do not count are replaced by.
+        compute: the reduction, of the input, its dimensions, whether these are kept, the dtype.
+        result: the dtype of results if none is asked for.
+        text: its docstring.
+    """
+
+    def reduction(
+        input: Tensor,
+        dim: Dims = None,
+        *,
+        keepdim: bool | None = False,
+        dtype: DType | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        found = _filled(name, input, mask, neutral)
+        return compute(found, _dims(dim, input.ndim), bool(keepdim), dtype or result(input))
+
+    return _named(reduction, name, text)
+
+
+def _prod(found: Tensor, dims: tuple[int, ...], keepdim: bool, dtype: DType) -> Tensor:
+    found = found.to(dtype)
+    for one in reversed(dims):
+        found = found.prod(one, keepdim)
+    return found
+
+
+sum = _reduction(
+    "sum", 0, lambda x, dims, keepdim, dtype: x.sum(dims, keepdim, dtype=dtype), _summing_dtype,
     """The sum of the elements that count, over ``dim`` or all dimensions; zero of none.
 
     Args:
@@ -155,94 +202,48 @@ def sum(
 
     Raises:
         ValueError: for a mask of more dimensions than the input.
-    """
-    found = _filled("sum", input, mask, 0)
-    return found.sum(_dims(dim, input.ndim), bool(keepdim), dtype=dtype or _summing_dtype(input))
+    """,
+)  # fmt: skip
+prod = _reduction(
+    "prod", 1, _prod, _summing_dtype,
+    """The product of the elements that count, one of none; arguments as for ``sum``.""",
+)  # fmt: skip
+amax = _reduction(
+    "amax", _least, lambda x, dims, keepdim, dtype: x.amax(dims, keepdim).to(dtype), _own,
+    """The largest element that counts; the least number of the dtype of none, as for ``sum``.""",
+)  # fmt: skip
+amin = _reduction(
+    "amin", _greatest, lambda x, dims, keepdim, dtype: x.amin(dims, keepdim).to(dtype), _own,
+    """The smallest element that counts; the greatest number of the dtype of none.""",
+)  # fmt: skip
 
 
-def prod(
-    input: Tensor,
-    dim: Dims = None,
-    *,
-    keepdim: bool | None = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The product of the elements that count, one of none; arguments as for ``sum``."""
-    found = _filled("prod", input, mask, 1).to(dtype or _summing_dtype(input))
-    for one in reversed(_dims(dim, input.ndim)):
-        found = found.prod(one, bool(keepdim))
-    return found
+def _place(name: str, neutral: Neutral, text: str) -> Callable[..., Tensor]:
+    """``argmax`` or ``argmin``."""
+
+    def place(
+        input: Tensor,
+        dim: int | None = None,
+        *,
+        keepdim: bool | None = False,
+        dtype: DType | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        found = getattr(_filled(name, input, mask, neutral), name)(dim, bool(keepdim))
+        made: Tensor = found.to(dtype or input.dtype)
+        return made
+
+    return _named(place, name, text)
 
 
-def cumsum(
-    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """Sums of the elements that count up to each place along ``dim``."""
-    wanted = dtype or input.dtype
-    found = _filled("cumsum", input, mask, 0)
-    return found.cumsum(_dims(dim, input.ndim)[0], dtype=wanted).to(wanted)
-
-
-def cumprod(
-    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """Products of the elements that count up to each place along ``dim``."""
-    wanted = dtype or input.dtype
-    found = _filled("cumprod", input, mask, 1)
-    return found.cumprod(_dims(dim, input.ndim)[0], dtype=wanted).to(wanted)
-
-
-def amax(
-    input: Tensor,
-    dim: Dims = None,
-    *,
-    keepdim: bool | None = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The largest element that counts; the least number of the dtype of none, as for ``sum``."""
-    found = input if mask is None else _filled("amax", input, mask, _least("amax", input))
-    return found.amax(_dims(dim, input.ndim), bool(keepdim)).to(dtype or input.dtype)
-
-
-def amin(
-    input: Tensor,
-    dim: Dims = None,
-    *,
-    keepdim: bool | None = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The smallest element that counts; the greatest number of the dtype of none."""
-    found = input if mask is None else _filled("amin", input, mask, _greatest("amin", input))
-    return found.amin(_dims(dim, input.ndim), bool(keepdim)).to(dtype or input.dtype)
-
-
-def argmax(
-    input: Tensor,
-    dim: int | None = None,
-    *,
-    keepdim: bool | None = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The place of the largest element that counts, as ``dtype``: by default that of the input."""
-    found = input if mask is None else _filled("argmax", input, mask, _least("argmax", input))
-    return found.argmax(dim, bool(keepdim)).to(dtype or input.dtype)
-
-
-def argmin(
-    input: Tensor,
-    dim: int | None = None,
-    *,
-    keepdim: bool | None = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The place of the smallest element that counts, as ``dtype``: by default the input's."""
-    found = input if mask is None else _filled("argmin", input, mask, _greatest("argmin", input))
-    return found.argmin(dim, bool(keepdim)).to(dtype or input.dtype)
+argmax = _place(
+    "argmax", _least,
+    """The place of the largest element that counts, as ``dtype``: by default that of the input.""",
+)  # fmt: skip
+argmin = _place(
+    "argmin", _greatest,
+    """The place of the smallest element that counts, as ``dtype``: by default the input's.""",
+)  # fmt: skip
 
 
 def _count(name: str, input: Tensor, dim: Dims, keepdim: bool, mask: Tensor | None) -> Any:
@@ -310,8 +311,7 @@ def logsumexp(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The logarithm of the sum of the exponentials of the elements that count."""
-    least = -math.inf if mask is None else _least("logsumexp", input)
-    found = _filled("logsumexp", input, mask, least)
+    found = _filled("logsumexp", input, mask, _least)
     return _logsumexp(found, _dims(dim, input.ndim), keepdim).to(dtype or input.dtype)
 
 
@@ -325,7 +325,7 @@ def logaddexp(
 ) -> Tensor:
     """``log(exp(input) + exp(other))``, each of the two counting where its own mask is True."""
     terms = [
-        x if mask is None else _filled("logaddexp", x, mask, _least("logaddexp", x))
+        _filled("logaddexp", x, mask, _least)
         for x, mask in ((input, input_mask), (other, other_mask))
     ]
     return _logaddexp(*terms).to(dtype or input.dtype)
@@ -385,65 +385,77 @@ def _real_of(kind: DType) -> DType:
     return kind.to_real() if kind.is_complex else kind
 
 
-def var(
-    input: Tensor,
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool | None = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
+def _spread(name: str, text: str) -> Callable[..., Tensor]:
+    """``var`` or ``std``."""
+
+    def spread(
+        input: Tensor,
+        dim: Dims = None,
+        unbiased: bool | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool | None = False,
+        dtype: DType | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        found = _variance(name, input, dim, unbiased, correction, bool(keepdim), dtype, mask)
+        return found.sqrt() if name == "std" else found
+
+    return _named(spread, name, text)
+
+
+var = _spread(
+    "var",
     """The variance of the elements that count, NaN of none; arguments as for ``sum``.
 
     Args:
         unbiased: whether the sum of squares is divided by the count less one.
         correction: what is taken from the count instead.
-    """
-    return _variance("var", input, dim, unbiased, correction, bool(keepdim), dtype, mask)
+    """,
+)
+std = _spread("std", """The root of ``var``.""")
 
 
-def std(
-    input: Tensor,
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool | None = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The root of ``var``."""
-    return _variance("std", input, dim, unbiased, correction, bool(keepdim), dtype, mask).sqrt()
+# --- along one dimension --------------------------------------------------------------------------
 
 
-# --- normalisations -------------------------------------------------------------------------------
+def _along(
+    name: str,
+    neutral: Neutral,
+    compute: Callable[[Tensor, int, DType], Tensor],
+    text: str,
+) -> Callable[..., Tensor]:
+    """A function along one dimension whose result has the shape of its input."""
+
+    def along(
+        input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        found = _filled(name, input, mask, neutral)
+        return compute(found, _dims(dim, input.ndim)[0], dtype or input.dtype)
+
+    return _named(along, name, text)
 
 
-def softmax(
-    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """Exponentials over their sum, of the elements that count; zero elsewhere."""
-    found = input if mask is None else _filled("softmax", input, mask, _least("softmax", input))
-    return _softmax(found, _dims(dim, input.ndim)[0], dtype=dtype or input.dtype)
-
-
-def log_softmax(
-    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """The logarithm of ``softmax``; minus infinity where an element does not count."""
-    name = "log_softmax"
-    found = input if mask is None else _filled(name, input, mask, _least(name, input))
-    return _log_softmax(found, _dims(dim, input.ndim)[0], dtype=dtype or input.dtype)
-
-
-def softmin(
-    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """``softmax`` of the negative elements that count; zero elsewhere."""
-    found = input if mask is None else _filled("softmin", input, mask, _greatest("softmin", input))
-    return _softmin(found, _dims(dim, input.ndim)[0], dtype=dtype or input.dtype)
+cumsum = _along(
+    "cumsum", 0, lambda x, dim, dtype: x.cumsum(dim, dtype=dtype).to(dtype),
+    """Sums of the elements that count up to each place along ``dim``.""",
+)  # fmt: skip
+cumprod = _along(
+    "cumprod", 1, lambda x, dim, dtype: x.cumprod(dim, dtype=dtype).to(dtype),
+    """Products of the elements that count up to each place along ``dim``.""",
+)  # fmt: skip
+softmax = _along(
+    "softmax", _least, lambda x, dim, dtype: _softmax(x, dim, dtype=dtype),
+    """Exponentials over their sum, of the elements that count; zero elsewhere.""",
+)  # fmt: skip
+log_softmax = _along(
+    "log_softmax", _least, lambda x, dim, dtype: _log_softmax(x, dim, dtype=dtype),
+    """The logarithm of ``softmax``; minus infinity where an element does not count.""",
+)  # fmt: skip
+softmin = _along(
+    "softmin", _greatest, lambda x, dim, dtype: _softmin(x, dim, dtype=dtype),
+    """``softmax`` of the negative elements that count; zero elsewhere.""",
+)  # fmt: skip
 
 
 def normalize(

@@ -3,8 +3,8 @@
 This file must not import Numba.
 """
 
+from ..codegen.record import Record, Word, Words
 from .layout import Table
-from .record import Record, Word, Words
 
 VIEW_DIMENSIONS = 32  # most dimensions of a view
 

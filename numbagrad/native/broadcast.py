@@ -8,6 +8,7 @@ memory, and merges neighbours, so that most calls land on a handful of kernels.
 from __future__ import annotations
 
 from ..codegen.intrinsics import int64, load, store, subroutine
+from ..codegen.record_types import address_of
 from ..kernels.layout import (
     ALIAS,
     ARGUMENT_DIMENSIONS,
@@ -39,7 +40,6 @@ from .layout import (
     SCALAR_BIT,
     LaunchTable,
 )
-from .record_types import address_of
 
 
 @subroutine

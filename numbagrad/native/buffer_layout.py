@@ -4,7 +4,7 @@ Read by ``buffers.py``, which is the pool, and by ``numbagrad.executor.memory``,
 This file must not import Numba.
 """
 
-from .record import Record, Shared, Word, Words
+from ..codegen.record import Record, Shared, Word, Words
 
 # --- classes of sizes: four between one power of two and the next -----------------------------
 #: Arrays of fewer bytes are left to NumPy: what they cost is not their memory.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..codegen.record import Pointer, Record, Word, list_of
 from .layout import Table
-from .record import Pointer, Record, Word, list_of
 
 
 class Container(Record):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .record import Byte, Half, Pointer, Record, Word
+from ..codegen.record import Byte, Half, Pointer, Record, Word
 
 # Flags of arrays.
 FLAG_CONTIGUOUS = 1

@@ -24,6 +24,7 @@ from ..codegen.intrinsics import (
     store,
     subroutine,
 )
+from ..codegen.record import Record, Words
 from ..kernels.layout import (
     ALIAS,
     ARGUMENT_DIMENSIONS,
@@ -72,7 +73,6 @@ from .objects import (
     new_reference,
     tuple_new,
 )
-from .record import Record, Words
 from .threads import parallel_for
 
 release_gil = external("PyEval_SaveThread", types.int64)

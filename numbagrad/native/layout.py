@@ -5,8 +5,8 @@ Launchers find fields by their names, and so does the Python code that fills the
 Numba.
 """
 
+from ..codegen.record import Nested, Pointer, Record, Word, Words
 from ..kernels.layout import MAX_OPERANDS
-from .record import Nested, Pointer, Record, Word, Words
 
 # --- codes of operands in a signature key -----------------------------------------------------
 # A NumPy type number (0 to 23) for an array, or one of these for a Python number.

@@ -187,6 +187,17 @@ def run(runtime, table, kernel, frame, batch, method, item_size):
 
 
 @subroutine
+def describe(frame, rows, columns, depth):
+    """Sizes of a product that has no epilogue and adds to nothing."""
+    store(frame, M, rows, int64)
+    store(frame, N, columns, int64)
+    store(frame, K, depth, int64)
+    store(frame, ACCUMULATES, 0, int64)
+    store(frame, EPILOGUE, 0, int64)
+    store(frame, PIECES, 0, int64)
+
+
+@subroutine
 def product(self, arguments, given):
     """``a @ b`` of two arguments; ``a @ b + c @ d`` of four, the last of which lie as the first."""
     table = MatmulTable(ArrayHead(self).data)
@@ -235,12 +246,7 @@ def product(self, arguments, given):
         columns = rows
         rows = 1
         a, b = b, a
-    store(frame, M, rows, int64)
-    store(frame, N, columns, int64)
-    store(frame, K, depth, int64)
-    store(frame, ACCUMULATES, 0, int64)
-    store(frame, EPILOGUE, 0, int64)
-    store(frame, PIECES, 0, int64)
+    describe(frame, rows, columns, depth)
     write_operand(frame, A, a, rank, shift, turned)
     write_operand(frame, B, b, rank, shift, turned)
     if given == 4:

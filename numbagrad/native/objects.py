@@ -11,7 +11,6 @@ from __future__ import annotations
 from numba import types
 
 from ..codegen.intrinsics import external, int32, int64, load, store, subroutine
-from . import record_types  # noqa: F401 - so that Numba knows records
 from .heads import ListHead, ObjectHead
 
 _WORD = types.int64

@@ -8,7 +8,7 @@ left to Python, which may know better.
 from __future__ import annotations
 
 from ..codegen.intrinsics import int64, load, subroutine
-from ..kernels.program_layout import PROGRAM_FAILED
+from ..kernels.program_layout import ProgramTable
 from .allocation import new_output
 from .calls import call_launcher
 from .heads import FLAG_OWNS_DATA, ArrayHead, ObjectHead
@@ -308,7 +308,7 @@ def run_counted(table, runtime, arguments):
     arrays = table.arrays.first
     done = call_launcher(program, owner, arrays, table.arrays.count)
     let_go_of_arguments(table)
-    failed = done == NULL or load(ArrayHead(owner).data, PROGRAM_FAILED, int64) != 0
+    failed = done == NULL or ProgramTable(ArrayHead(owner).data).failed != 0
     if failed:  # Python raises, and counts what was written
         uncount_all(table, counted, table.versions.count)
     else:

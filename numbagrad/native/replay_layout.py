@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..codegen.record import List, Nested, Record, Word, list_of
 from .layout import Table
-from .record import List, Nested, Record, Word, list_of
 
 
 class Argument(Record):

@@ -6,7 +6,7 @@ different threads write do not share one. This file must not import Numba.
 
 from __future__ import annotations
 
-from .record import Record, Records, Shared, Word
+from ..codegen.record import Record, Records, Shared, Word
 
 LINE = 128  # bytes
 

@@ -28,7 +28,6 @@ from ..codegen.atomics import (
     pause,
 )
 from ..codegen.intrinsics import call_kernel, int64, store, subroutine
-from . import record_types  # noqa: F401 - so that Numba knows records
 from .thread_layout import Participant, ThreadPool
 
 

@@ -37,6 +37,8 @@ __getattr__, __dir__ = lazy_names(
         },
         "SyncBatchNorm": ".sync_batchnorm",
         "AdaptiveLogSoftmaxWithLoss": ".adaptive_softmax",
+        "LinearCrossEntropyLoss": ".linear_loss",
+        "LinearCrossEntropyOptions": ".linear_loss",
         **dict.fromkeys(("Container", "CrossMapLRN2d", "NLLLoss2d"), ".older_layers"),
         **dict.fromkeys(
             (

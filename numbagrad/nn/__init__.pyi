@@ -81,6 +81,7 @@ from numbagrad.nn.dropout import Dropout3d as Dropout3d
 from numbagrad.nn.dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from numbagrad.nn.embedding import Embedding as Embedding
 from numbagrad.nn.embedding import EmbeddingBag as EmbeddingBag
+from numbagrad.nn.functional.linear_loss import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from numbagrad.nn.lazy import LazyLinear as LazyLinear
 from numbagrad.nn.lazy import _LazyConvolution as __LazyConvolution
 from numbagrad.nn.lazy import _LazyNorm as __LazyNorm
@@ -89,6 +90,7 @@ from numbagrad.nn.linear import Flatten as Flatten
 from numbagrad.nn.linear import Identity as Identity
 from numbagrad.nn.linear import Linear as Linear
 from numbagrad.nn.linear import Unflatten as Unflatten
+from numbagrad.nn.linear_loss import LinearCrossEntropyLoss as LinearCrossEntropyLoss
 from numbagrad.nn.loss import BCELoss as BCELoss
 from numbagrad.nn.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from numbagrad.nn.loss import CTCLoss as CTCLoss

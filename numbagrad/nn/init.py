@@ -78,6 +78,9 @@ def _fan(tensor: Tensor, mode: str) -> int:
     return _fans(tensor)[modes.index(mode.lower())]
 
 
+_calculate_correct_fan = _fan
+
+
 @no_grad()
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None

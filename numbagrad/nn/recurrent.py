@@ -192,7 +192,8 @@ class RNNBase(Module):
         """The state to begin with, checked or zero: each part (layers, batch, features)."""
         shapes = [(self.num_layers * self._directions, batch, size) for size in self._state_sizes()]
         if state is None:
-            return tuple([zeros(*shape, dtype=input.dtype) for shape in shapes])
+            where = {"dtype": input.dtype, "device": input.device}
+            return tuple([zeros(*shape, **where) for shape in shapes])
         for place, (part, shape) in enumerate(zip(state, shapes, strict=True)):
             if part._array.shape != shape:
                 name = f"hidden[{place}]" if len(shapes) > 1 else "hidden"
@@ -203,25 +204,10 @@ class RNNBase(Module):
         self, input: Tensor, state: State, sizes: list[int] | None = None
     ) -> tuple[Tensor, State]:
         """All layers over (time, batch, features), or over packed sequences of these sizes."""
-        weights = self._weights()
-        parts = [part.unbind(0) for part in state]
-        finals: list[State] = []
-        for layer in range(self.num_layers):
-            outputs = []
-            for direction in range(self._directions):
-                number = len(finals)
-                start = tuple([part[number] for part in parts])
-                others = (start, weights[number], direction == 1)
-                if sizes is None:
-                    output, final = run_layer(self.mode, input, *others)
-                else:
-                    output, final = run_packed_layer(self.mode, input, sizes, *others)
-                outputs.append(output)
-                finals.append(final)
-            input = outputs[0] if len(outputs) == 1 else cat(outputs, -1)
-            if self.dropout and layer < self.num_layers - 1:
-                input = F.dropout(input, self.dropout, self.training)
-        return input, tuple([stack(part) for part in zip(*finals, strict=True)])
+        dropout = self.dropout if self.training else 0.0
+        return run_layers(
+            self.mode, input, state, self._weights(), self._directions, dropout, sizes
+        )
 
     def _check_dimensions(self, input: Tensor, state: State | None) -> None:
         require_tensor(self._get_name(), input)
@@ -251,6 +237,11 @@ class RNNBase(Module):
                 state = tuple([part.unsqueeze(1) for part in state])
         self._check_input(input)
         state = self._start(input, state, input.size(batch_dim))
+        if not input.size(1 - batch_dim):
+            raise RuntimeError(
+                f"{self._get_name()}: Expected sequence length to be larger than 0, got input of "
+                f"shape {list(input.shape)}"
+            )
         output, state = self._run(input.transpose(0, 1) if self.batch_first else input, state)
         if self.batch_first:
             output = output.transpose(0, 1)
@@ -293,6 +284,46 @@ class RNNBase(Module):
             if getattr(self, name) != default:
                 text += f", {name}={getattr(self, name)}"
         return text
+
+
+def run_layers(
+    mode: str,
+    input: Tensor,
+    state: State,
+    weights: list[Weights],
+    directions: int,
+    dropout: float,
+    sizes: list[int] | None = None,
+) -> tuple[Tensor, State]:
+    """Layers of recurrent cells, one upon the other.
+
+    Args:
+        mode: the cell, a key of ``CELLS``.
+        input: (time, batch, features), or packed sequences (elements, features) of these ``sizes``.
+        state: where all layers and directions begin, each part (layers * directions, batch, size).
+        weights: of all layers and directions.
+        directions: 1, or 2 for layers that run backward as well.
+        dropout: with what probability outputs of layers but the last are left out.
+    """
+    parts = [part.unbind(0) for part in state]
+    finals: list[State] = []
+    layers = len(weights) // directions
+    for layer in range(layers):
+        outputs = []
+        for direction in range(directions):
+            number = len(finals)
+            start = tuple([part[number] for part in parts])
+            others = (start, weights[number], direction == 1)
+            if sizes is None:
+                output, final = run_layer(mode, input, *others)
+            else:
+                output, final = run_packed_layer(mode, input, sizes, *others)
+            outputs.append(output)
+            finals.append(final)
+        input = outputs[0] if len(outputs) == 1 else cat(outputs, -1)
+        if dropout and layer < layers - 1:
+            input = F.dropout(input, dropout, True)
+    return input, tuple([stack(part) for part in zip(*finals, strict=True)])
 
 
 def _refuse_projection(options: dict[str, Any]) -> None:
@@ -409,7 +440,8 @@ class RNNCellBase(Module):
         if not batched:
             input = input.unsqueeze(0)
         if state is None:
-            state = (zeros(input.size(0), self.hidden_size, dtype=input.dtype),) * parts
+            zero = zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
+            state = (zero,) * parts
         elif not batched:
             state = tuple([part.unsqueeze(0) for part in state])
         weights = Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)

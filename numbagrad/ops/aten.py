@@ -1,7 +1,8 @@
 """The names by which torch's dispatcher knows operators: ``ops.aten.mm.default``.
 
 Policies of selective checkpoints (``utils/checkpoint.py``) are told such names, and compare them.
-``name_of`` finds the name of an operator of this package for the arguments of a call.
+``name_of`` finds the name of an operator of this package for the arguments of a call. A call of a
+name is one of the public function, or of that in ``aten_functions.py``, whose arguments it has.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..tensor import Tensor
+from .arguments.check import public_function
 
 __all__ = ["OpOverload", "OpOverloadPacket", "name_of"]
 
@@ -29,6 +31,9 @@ class OpOverload:
         self.overloadpacket = packet
         self._overloadname = overload
         self.__name__ = f"{packet.__name__}.{overload}"
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self.overloadpacket(*arguments, **options)
 
     def name(self) -> str:
         """The name in schemas: ``aten::mm``, ``aten::sum.dim_IntList``."""
@@ -61,6 +66,9 @@ class OpOverloadPacket:
         overload = OpOverload(self, name)
         setattr(self, name, overload)
         return overload
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return _function(self.__name__)(*arguments, **options)
 
     def __str__(self) -> str:
         return f"aten.{self.__name__}"
@@ -225,14 +233,54 @@ def name_of(operator: Any, arguments: tuple[Any, ...]) -> Any:
     return getattr(_packet(name), overload)
 
 
+#: Functions of ``nn.functional`` whose arguments stand as the dispatcher's.
+_LAYERS = frozenset(
+    """adaptive_avg_pool2d adaptive_avg_pool3d avg_pool2d avg_pool3d elu gelu glu hardsigmoid
+    hardswish hardtanh leaky_relu linear max_pool2d_with_indices max_pool3d_with_indices mish
+    one_hot relu6 silu softplus softshrink""".split()
+)
+#: Rooms of the namespace by the beginnings of names.
+_ROOMS = ("special", "linalg", "fft")
+
+
+@functools.cache
+def _found(name: str) -> Any:
+    """The function that computes what the dispatcher's ``name`` does, or None."""
+    import numbagrad
+
+    from .. import aten_functions
+
+    if name in aten_functions.__all__:
+        public = getattr(aten_functions, name)
+        return public_function(public, numbagrad.__name__, numbagrad.__name__, name)
+    if name in _LAYERS:
+        return getattr(numbagrad.nn.functional, name)
+    room, _, rest = name.partition("_")
+    if room in _ROOMS and hasattr(getattr(numbagrad, room), rest):
+        return getattr(getattr(numbagrad, room), rest)
+    if not name.endswith("_") and callable(getattr(numbagrad, name, None)):
+        return getattr(numbagrad, name)
+    method = getattr(Tensor, name, None)
+    return method if callable(method) else None
+
+
+def _function(name: str) -> Any:
+    found = _found(name)
+    if found is None:
+        raise NotImplementedError(
+            f"torch.ops.aten.{name} is a name for policies here and cannot be called; use the "
+            "public function of torch or torch.nn.functional"
+        )
+    return found
+
+
 def _is_known(name: str) -> bool:
     """Whether there is an operator of this name, as far as anybody could ask for it."""
-    if name in _OVERLOADS:
+    if name in _OVERLOADS or _found(name) is not None:
         return True
     import numbagrad
 
-    functional = numbagrad.nn.functional
-    return any([callable(getattr(place, name, None)) for place in (numbagrad, functional)])
+    return callable(getattr(numbagrad.nn.functional, name, None))
 
 
 def __getattr__(name: str) -> OpOverloadPacket:

@@ -566,11 +566,12 @@ def check_rate(lr: Any) -> None:
 
 
 def _cast(parameter: Tensor, value: Any, key: Any = None) -> Any:
-    """Loaded state of a parameter in its dtype, counts of steps as they are."""
+    """Loaded state of a parameter in its dtype and on its device, counts of steps as they are."""
     if isinstance(value, Tensor):
-        if key == "step" or not parameter.is_floating_point():
+        if key == "step":
             return value
-        return value.to(parameter.dtype)
+        kind = parameter.dtype if parameter.is_floating_point() else value.dtype
+        return value.to(parameter.device, kind)
     if isinstance(value, dict):
         return {name: _cast(parameter, entry, name) for name, entry in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.record import Record, row_of, size_of
 from ..executor import library
 from ..executor.plan.launch import Launch
 from ..executor.plan.lowering import lower, lower_alone, lowers
@@ -100,26 +101,26 @@ def lower_chain(operation: Chain) -> list[Launch]:
         ]
         if own:
             moves.append((start + matmul_layout.ACCUMULATES, 1))
-    last_at = layout.CHAIN_WORDS + layout.PART_WORDS * len(parts)
-    moves_at = last_at + layout.PART_WORDS * len(last)
-    base, unit_words = moves_at + layout.MOVE_WORDS * len(moves), starts[-1]
+    parts_at = size_of(layout.Chain)
+    last_at = parts_at + size_of(layout.Part) * len(parts)
+    moves_at = last_at + size_of(layout.Part) * len(last)
+    base, unit_words = moves_at + size_of(layout.Move) * len(moves), starts[-1]
     shorter_at = base + operation.units * unit_words
     words = np.zeros(shorter_at + _starts(last)[-1], dtype=np.int64)
-    words[[layout.CHAIN_PARTS, layout.CHAIN_PARTS_AT]] = len(parts), layout.CHAIN_WORDS
-    words[[layout.CHAIN_MOVES, layout.CHAIN_MOVES_AT]] = len(moves), moves_at
-    words[[layout.CHAIN_TILES, layout.CHAIN_UNIT_WORDS]] = operation.tiles, unit_words
-    words[layout.CHAIN_LAST_UNIT] = operation.units - 1 if last else -1
-    words[layout.CHAIN_LAST_AT] = last_at
-    for k, (place, step) in enumerate(moves):
-        at = moves_at + layout.MOVE_WORDS * k
-        words[[at + layout.MOVE_PLACE, at + layout.MOVE_STEP]] = base + place, step
+    chain = layout.Chain(words)
+    chain.parts, chain.parts_at = len(parts), parts_at
+    chain.moves, chain.moves_at = len(moves), moves_at
+    chain.tiles, chain.unit_words = operation.tiles, unit_words
+    chain.last_unit, chain.last_at = operation.units - 1 if last else -1, last_at
+    for (place, step), row in zip(moves, _rows(layout.Move, words, moves_at), strict=False):
+        row[:] = row_of(layout.Move, place=base + place, step=step)
     work = operation.units * operation.tiles * sum([launch.work for launch in parts])
     grain = 1 if work >= _SHARED else operation.units
     kernel = library.hand_written("kernels.bundle", "run_chain", code="calls")
     made = Launch(operation.name, kernel, words, operation.units, grain, [], work=work)
     made.changing = bool(moves)
     blocks = _Blocks(operation)
-    _describe_parts(words, layout.CHAIN_WORDS, parts, base)
+    _describe_parts(words, parts_at, parts, base)
     _describe_parts(words, last_at, last, shorter_at)
     for k, launch in enumerate(parts):
         for unit in range(operation.units):
@@ -138,10 +139,16 @@ def _starts(launches: Sequence[Any]) -> list[int]:
 
 def _describe_parts(words: Array, at: int, launches: Sequence[Any], start: int) -> None:
     """Write from a place on which kernels run; ``start`` is where their own words begin."""
-    for launch, own in zip(launches, _starts(launches), strict=False):
-        words[at + layout.PART_KERNEL] = launch.kernel
-        words[[at + layout.PART_ARGUMENTS, at + layout.PART_TOTAL]] = start + own, launch.total
-        at += layout.PART_WORDS
+    rows = _rows(layout.Part, words, at)
+    for launch, own, row in zip(launches, _starts(launches), rows, strict=False):
+        place = start + own
+        row[:] = row_of(layout.Part, kernel=launch.kernel, arguments=place, total=launch.total)
+
+
+def _rows(record: type[Record], words: Array, at: int) -> Iterator[Array]:
+    """The places of records that follow one another from a place on, as far as words reach."""
+    size = size_of(record)
+    return (words[k : k + size] for k in range(at, words.size, size))
 
 
 def _pack(made: Any, first: int, launch: Any, blocks: _Blocks, unit: int, tile: int) -> None:
@@ -209,10 +216,12 @@ def lower_group(operation: Group) -> list[Launch]:
     """The launch of a group."""
     launches = [launch for member in operation.members for launch in lower(member)]
     total = sum([launch.total for launch in launches])
-    start = layout.GROUP_WORDS + layout.PART_WORDS * len(launches)
-    starts = np.cumsum([start, *[launch.words.size for launch in launches]])
+    parts_at = size_of(layout.Group)
+    start = parts_at + size_of(layout.Part) * len(launches)
+    starts = [start + own for own in _starts(launches)]
     words = np.zeros(starts[-1], dtype=np.int64)
-    words[layout.GROUP_PARTS] = len(launches)
+    layout.Group(words).parts = len(launches)
+    _describe_parts(words, parts_at, launches, start)
     kernel = library.hand_written("kernels.bundle", "run_group", code="calls")
     work = sum([launch.work for launch in launches])
     if isinstance(operation.members[0], Product):
@@ -222,10 +231,7 @@ def lower_group(operation: Group) -> list[Launch]:
     grain = max(-(-total // max(int(shares), 1)), 1)
     made = Launch(operation.name, kernel, words, total, grain, [], work=work)
     made.changing = any([launch.changing for launch in launches])
-    for k, (launch, at) in enumerate(zip(launches, starts.tolist(), strict=False)):
-        part = layout.GROUP_WORDS + layout.PART_WORDS * k
-        words[part + layout.PART_KERNEL] = launch.kernel
-        words[[part + layout.PART_ARGUMENTS, part + layout.PART_TOTAL]] = at, launch.total
+    for launch, at in zip(launches, starts, strict=False):
         words[at : at + launch.words.size] = launch.words
         made.addresses += [(at + word, memory, offset) for word, memory, offset in launch.addresses]
         made.numbers += [(at + word, number, kind) for word, number, kind in launch.numbers]

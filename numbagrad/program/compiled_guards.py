@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.record import row_of, write_list
 from ..executor.builtin import launcher, make_builtin, runtime
 from ..native import guard_layout as words
 from ..native.guard_layout import GuardTable
 from ..native.heads import DictionaryHead
-from ..native.record import row_of, write_list
 
 _KINDS = {
     dict: words.DICTIONARY, list: words.LIST, types.CellType: words.CELL, set: words.EMPTY_SET,
@@ -115,7 +115,11 @@ class Guards:
             for container, values in containers
             if not isinstance(container, Words)
         ]
-        self._heads = [head.owner for head in heads]
+        self._heads = [
+            (container.owner, values)  # that no other object gets the address of one of these
+            for container, values in containers
+            if isinstance(container, Words)
+        ]
         head_words = np.array(found or [(0, 0, 0)], dtype=np.uint64).view(np.int64)
         table = GuardTable()
         rows = [_row(words.WORDS, 0, len(found), head_words.ctypes.data)]

@@ -41,6 +41,7 @@ from .rows import (
     row_step,
 )
 from .simplification import checks_first, forward_copies, in_parts, without_dead, without_fills
+from .stacking import stacked
 from .tiling import chained
 
 #: The passes by name: each makes operations of operations, and of the memory that stays alive.
@@ -58,6 +59,7 @@ _PASSES: dict[str, Callable[[list[Operation], set[Memory]], list[Operation]]] = 
     "epilogues": lambda operations, alive: with_epilogues(operations, alive),
     "in_place": lambda operations, alive: written_in_place(operations, alive),
     "chains": lambda operations, alive: chained(operations, alive),
+    "stacks": lambda operations, alive: stacked(operations, alive),
     "factors": lambda operations, alive: cut_for_factors(operations, alive),
     "groups": lambda operations, alive: grouped(operations),
 }
@@ -65,7 +67,8 @@ _PASSES: dict[str, Callable[[list[Operation], set[Memory]], list[Operation]]] = 
 #: What programs of the CPU go through; other backends list theirs (``Backend.passes``).
 CPU_PASSES = (
     "elements", "checks_first", "fills", "copies", "dead", "parts", "sums", "loops", "dead",
-    "apart", "recomputed", "epilogues", "dead", "in_place", "chains", "factors", "groups",
+    "apart", "recomputed", "epilogues", "dead", "in_place", "chains", "stacks", "factors",
+    "groups",
 )  # fmt: skip
 
 

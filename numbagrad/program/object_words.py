@@ -93,6 +93,53 @@ def _class_is_found() -> bool:
     return (before, after) == (id(First), id(Second))
 
 
+def words_of_slots(value: Any, slots: list[Any]) -> list[Word] | None:
+    """The slots of an object: what each holds, or 0 where it was not assigned."""
+    if not _slots_are_found():
+        return None
+    found = []
+    for slot in slots:
+        try:
+            held = id(slot.__get__(value))
+        except AttributeError:
+            held = 0
+        found.append((id(value) + _place_of_slot(slot), _ALL, held))
+    return found if all([_word(address) == held for address, _, held in found]) else None
+
+
+_SLOT_IN_CLASS = 40  # PyMemberDescrObject: d_member, a PyMemberDef
+_OFFSET_OF_SLOT = 16  # of that: where the slot is in objects
+
+
+def _place_of_slot(slot: Any) -> int:
+    return _word(_word(id(slot) + _SLOT_IN_CLASS) + _OFFSET_OF_SLOT)
+
+
+@functools.cache
+def _slots_are_found() -> bool:
+    if types.MemberDescriptorType.__basicsize__ != _SLOT_IN_CLASS + 8:
+        return False
+
+    class Base:
+        __slots__ = ("second", "first")
+
+    class Derived(Base):
+        __slots__ = ("third",)
+
+    for kind, names in ((Base, ("first", "second")), (Derived, ("first", "second", "third"))):
+        probe = kind()
+        for name in names:
+            place = id(probe) + _place_of_slot(getattr(kind, name))
+            held = object()
+            before = _word(place)
+            setattr(probe, name, held)
+            during = _word(place)
+            delattr(probe, name)
+            if (before, during, _word(place)) != (0, id(held), 0):
+                return False
+    return True
+
+
 #: What is watched of a function: attributes that may be given another object.
 PARTS_OF_FUNCTION = (
     "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__",
@@ -238,5 +285,6 @@ def _tells_versions(place: int) -> bool:
 
 __all__ = [
     "PARTS_OF_FUNCTION", "Word", "has_attributes", "words_of_class", "words_of_default",
-    "words_of_function", "words_of_kind", "words_of_object", "words_without_dictionary",
+    "words_of_function", "words_of_kind", "words_of_object", "words_of_slots",
+    "words_without_dictionary",
 ]  # fmt: skip

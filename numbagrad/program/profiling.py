@@ -23,7 +23,7 @@ import numpy as np
 from ..executor import capture, library
 from ..executor.mode import NATIVE
 from ..executor.plan.operations import Array, Call, Operation, moved
-from ..kernels import program_layout as words
+from ..kernels.program_layout import ProgramTable
 from . import timing
 from .limits import Limits, limits
 from .observer import Observer
@@ -75,7 +75,7 @@ class Profile:
         self.events: list[Event] = []
         self.nanoseconds = 0
         self._observer = _Observer(self) if eager and NATIVE else None
-        self._times: dict[int, tuple[Array, Array]] = {}
+        self._times: dict[int, tuple[ProgramTable, Array]] = {}
         self._started = 0
 
     def __enter__(self) -> Profile:
@@ -93,7 +93,7 @@ class Profile:
         if self._observer is not None and capture.active is self._observer:
             self._observer.look(False)
         for table, _ in self._times.values():
-            table[words.PROGRAM_CLOCK] = 0
+            table.clock = 0
         self._times.clear()
 
     # --- what programs call -----------------------------------------------------------------------
@@ -104,14 +104,14 @@ class Profile:
             if id(table) not in self._times:
                 times = np.zeros((len(operations) + 1, 2), dtype=np.int64)
                 self._times[id(table)] = table, times
-                table[words.PROGRAM_CLOCK_ID] = _CLOCK
-                table[words.PROGRAM_TIMES] = times.ctypes.data
-            table[words.PROGRAM_CLOCK] = _clock_address()
+                table.clock_id = _CLOCK
+                table.times = times.ctypes.data
+            table.clock = _clock_address()
 
     def stop(self, program: Program) -> None:
         """Note the times of the run."""
         for table, operations in program.natives():
-            table[words.PROGRAM_CLOCK] = 0
+            table.clock = 0
             times = self._times[id(table)][1] @ np.array([1_000_000_000, 1])
             last = None
             for operation, begin, end in zip(operations, times[:-1], times[1:], strict=True):

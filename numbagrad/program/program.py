@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..codegen.record import WORD_BYTES, row_of, write_list
 from ..executor.builtin import launcher, make_builtin, runtime
 from ..executor.capture import Outdated
 from ..executor.forking import let_go, new_lock, restore
@@ -33,8 +34,9 @@ from ..executor.plan.operations import (
     mapped,
 )
 from ..executor.plan.sharing import extent
-from ..kernels import program_layout as words
 from ..kernels.pointwise import loaded_as
+from ..kernels.program_layout import Launch as LaunchRow
+from ..kernels.program_layout import MayFail, Patch, ProgramTable
 from . import bundles, row_stages, timing  # noqa: F401 - they say how their operations are lowered
 from .planning import ALIGNMENT, Touch, plan
 from .recorded_values import root_of
@@ -53,14 +55,14 @@ class _Native:
     slots: tuple[int, ...] = ()
     native: NativeRun | None = None
     #: The table, and the same if a launch may fail.
-    table: Array | None = None
-    watched: Array | None = None
+    table: ProgramTable | None = None
+    watched: ProgramTable | None = None
     keep: tuple[Any, ...] = ()
 
     @property
     def failed(self) -> bool:
         """Whether a launch noted that it failed."""
-        return self.watched is not None and self.watched[words.PROGRAM_FAILED] != 0
+        return self.watched is not None and self.watched.failed != 0
 
 
 class NativeRun(NamedTuple):
@@ -68,13 +70,18 @@ class NativeRun(NamedTuple):
 
     Attributes:
         address: of the launcher, or 0 if there is nothing to run.
-        table: its self.
+        table: what it runs.
         slots: what the launcher is called with, as numbers of the arrays given, then the results.
     """
 
     address: int
-    table: Array | None
+    table: ProgramTable | None
     slots: tuple[int, ...]
+
+    @property
+    def owner(self) -> Array | None:
+        """The array that is the self of the launcher."""
+        return None if self.table is None else self.table.words
 
 
 @dataclasses.dataclass
@@ -227,9 +234,9 @@ class Program:
     def _assemble_part(self, part: _Native) -> None:
         total = sum(launch.words.size for launch in part.launches)
         packed = np.zeros(total, dtype=np.int64)
-        table = np.zeros(words.PROGRAM_WORDS, dtype=np.int64)
-        launches = np.zeros((len(part.launches), words.LAUNCH_WORDS), dtype=np.int64)
-        patches: list[tuple[int, int, int]] = []
+        table = ProgramTable()
+        launches: list[tuple[int, ...]] = []
+        patches: list[tuple[int, ...]] = []
         slots: dict[int, int] = {}
         start = 0
         for k, launch in enumerate(part.launches):
@@ -242,28 +249,30 @@ class Program:
                     own[word] = self._base + offset
                 else:
                     argument = slots.setdefault(slot, len(slots))
-                    patches.append((own.ctypes.data + 8 * word, argument, offset))
+                    target = own.ctypes.data + 8 * word
+                    patches.append(row_of(Patch, target=target, argument=argument, offset=offset))
             for word, number, dtype in launch.numbers:
                 place = self._number_places[number, dtype]
                 own[word] = self._numbers.ctypes.data + 8 * place
             if launch.fallible:
-                own[words.FAILED] = table.ctypes.data + 8 * words.PROGRAM_FAILED
-                own[words.FAILURE] = k + 1
+                note = MayFail(own)
+                note.failed = table.address + WORD_BYTES * ProgramTable.failed.place
+                note.failure = k + 1
                 part.watched = table
-            launches[k] = launch.kernel, own.ctypes.data, launch.total, launch.grain
-        patch_words = np.array(patches or [(0, 0, 0)], dtype=np.int64)
-        table[0] = runtime().address
-        table[words.PROGRAM_LAUNCHES] = len(part.launches)
-        table[words.PROGRAM_LAUNCHES_AT] = launches.ctypes.data
-        table[words.PROGRAM_PATCHES] = len(patches)
-        table[words.PROGRAM_PATCHES_AT] = patch_words.ctypes.data
-        table[words.PROGRAM_LONG] = sum(launch.work for launch in part.launches) > _LONG
+            kernel, total, grain = launch.kernel, launch.total, launch.grain
+            at = own.ctypes.data
+            launches.append(
+                row_of(LaunchRow, kernel=kernel, arguments=at, total=total, grain=grain)
+            )
+        table.runtime = runtime().address
+        entries = write_list(table.launches, launches), write_list(table.patches, patches)
+        table.long = sum(launch.work for launch in part.launches) > _LONG
         address = launcher("run_program", "program")
         part.run = make_builtin("run_program", address, table)
         part.slots = tuple(slots)
         part.table = table
         part.native = NativeRun(address, table, part.slots)
-        part.keep = (packed, launches, patch_words)
+        part.keep = (packed, entries)
         if any([launch.changing for launch in part.launches]):
             restore(self, packed)
 
@@ -392,7 +401,7 @@ class Program:
             if state is not None:
                 state.undo()
 
-    def natives(self) -> list[tuple[Array, list[Operation]]]:
+    def natives(self) -> list[tuple[ProgramTable, list[Operation]]]:
         """Of every part without Python the table, and the operation of each launch."""
         return [
             (part.table, self.moments[part.first : part.first + len(part.launches)])
@@ -403,8 +412,8 @@ class Program:
     def _raise(self, part: _Native, arrays: Sequence[Any]) -> None:
         """Raise for the launch of a part that failed; those after it did not run."""
         assert part.watched is not None
-        failed = int(part.watched[words.PROGRAM_FAILED])
-        part.watched[words.PROGRAM_FAILED] = 0
+        failed = part.watched.failed
+        part.watched.failed = 0
         operation = self.moments[part.first + failed - 1]
         if isinstance(operation, Check):
             operation.explain(*self._arrays_for(operation.arguments, arrays))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen import addresses
-from ..kernels import program_layout as words
+from ..kernels.program_layout import ProgramTable
 
 Array = np.ndarray[Any, Any]
 
@@ -19,20 +19,19 @@ Array = np.ndarray[Any, Any]
 class PythonRun:
     """``run(*arrays)``: the launches of a table on the memory of the arrays, as Python."""
 
-    def __init__(self, table: Array, launches: Array, patches: Array):
+    def __init__(self, table: ProgramTable):
         self._table = table
-        self._launches = launches
-        self._patches = patches[: int(table[words.PROGRAM_PATCHES])]
 
     def __call__(self, *arrays: Array) -> None:
-        for target, argument, offset in self._patches.tolist():
-            addresses.store_element(target, 0, arrays[argument].ctypes.data + offset, "int64")
-        for launch in self._launches.tolist():
-            addresses.run_kernel(
-                launch[words.LAUNCH_KERNEL], launch[words.LAUNCH_ARGUMENTS], 0,
-                launch[words.LAUNCH_TOTAL],
-            )  # fmt: skip
-            if self._table[words.PROGRAM_FAILED]:
+        table = self._table
+        for k in range(table.patches.count):
+            patch = table.patches.first[k]
+            address = arrays[patch.argument].ctypes.data + patch.offset
+            addresses.store_element(patch.target, 0, address, "int64")
+        for k in range(table.launches.count):
+            launch = table.launches.first[k]
+            addresses.run_kernel(launch.kernel, launch.arguments, 0, launch.total)
+            if table.failed:
                 return
 
 
@@ -40,5 +39,4 @@ def run_as_python(program: Any) -> None:
     """Have a program run its kernels as Python from now on."""
     for part in program._parts:
         if hasattr(part, "launches"):
-            _, launches, patches = part.keep
-            part.run = PythonRun(part.table, launches, patches)
+            part.run = PythonRun(part.table)

@@ -454,11 +454,11 @@ class Recorder:
 
     def kernel(self, kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
         """A call of a ``WordKernel``."""
-        output = words[0]
-        fresh = not kernel.updates and id(root_of(output)) not in self.outside
-        self.memory(output, made=fresh)
+        for output in words[: kernel.writes - kernel.updates]:
+            if is_array(output):
+                self.memory(output, made=id(root_of(output)) not in self.outside)
         passed = self._passed(words)
-        self.operations.append(Kernel(kernel, total, grain, passed, kernel.updates))
+        self.operations.append(Kernel(kernel, total, grain, passed))
 
     def forward(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """``function(*arguments)``, the forward of an operator, which returns new arrays or views.

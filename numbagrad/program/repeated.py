@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..codegen.record import array_of, row_of, write_list
 from ..executor.plan.operations import Array
 from ..executor.word_kernel import WordKernel
-from ..kernels import repeated_layout as w
+from ..kernels.repeated_layout import Basis, Rows, Worker
 from .program import Program
 
 _run_blocks = WordKernel("kernels.repeated", "run_blocks")
@@ -31,9 +32,11 @@ class Repeated:
 
     def __init__(self, program: Program, basis: Mapping[int, int], workers: int):
         self._rows = program.given[next(iter(basis))].shape[0]
-        self._table = np.zeros((workers, w.WORKER_WORDS), dtype=np.int64)
+        self._table = array_of(Worker, workers)
         self._workers = [
-            _Worker(Program(program.operations, program.given, program.results), basis, words)
+            _Worker(
+                Program(program.operations, program.given, program.results), basis, Worker(words)
+            )
             for words in self._table
         ]
 
@@ -52,22 +55,24 @@ class Repeated:
 class _Worker:
     """One program, and its words."""
 
-    def __init__(self, program: Program, basis: Mapping[int, int], words: Array):
+    def __init__(self, program: Program, basis: Mapping[int, int], worker: Worker):
         native = program.native
         if native is None or native.table is None:
             raise ValueError("a program with parts in Python cannot be run for blocks of rows")
         self._program, self._slots = program, native.slots
         self._units = {k: np.zeros(program.given[k].shape, program.given[k].dtype) for k in basis}
-        self._arrays = np.zeros((len(native.slots), w.ARRAY_WORDS), dtype=np.int64)
-        units = [(x.ctypes.data, basis[k], x[0].size, x.itemsize) for k, x in self._units.items()]
-        self._bases = np.array(units, dtype=np.int64)
-        words[w.WORKER_PROGRAM] = native.table.ctypes.data
-        words[w.WORKER_ARRAYS] = self._arrays.ctypes.data
-        words[[w.WORKER_BASES, w.WORKER_BASES_AT]] = len(units), self._bases.ctypes.data
+        self._arrays = array_of(Rows, len(native.slots))
+        units = [
+            row_of(Basis, data=x.ctypes.data, first=basis[k], size=x[0].size, item=x.itemsize)
+            for k, x in self._units.items()
+        ]
+        worker.program = native.table.address
+        worker.arrays = self._arrays.ctypes.data
+        self._bases = write_list(worker.bases, units)
 
     def use(self, given: Sequence[Array], made: Sequence[Array]) -> None:
         """Note where the arrays of a run lie."""
-        for words, slot in zip(self._arrays, self._slots, strict=True):
+        for words, slot in zip(self._arrays, self._slots, strict=False):
             if slot >= len(given):
                 array = made[slot - len(given)]
                 words[:] = array.ctypes.data, array.strides[0]

@@ -21,6 +21,8 @@ Array = np.ndarray[Any, Any]
 
 #: Entries begin at multiples of this many bytes.
 ALIGNMENT = 64
+#: Bytes that are read at once.
+_PART = 1 << 18
 #: The folder of the entries.
 _ROOT = "archive"
 #: The version of the zip format that ZIP64 came with.
@@ -104,11 +106,19 @@ class FileContent:
         found: bytes = self._file.read(max(stop - start, 0))
         return found
 
-    def into(self, target: Array, start: int) -> int:
-        """Read the bytes from ``start`` on into an array; returns how many there were."""
+    def into(self, target: Array, start: int) -> tuple[int, int]:
+        """Read the bytes from ``start`` on into an array.
+
+        Returns how many there were, and their checksum, which is computed of each part while the
+        processor's cache has it.
+        """
         self._file.seek(start)
-        count: int = self._file.readinto(target)
-        return count
+        count = checksum = 0
+        for begin in range(0, target.size, _PART):
+            part = target[begin : begin + _PART]
+            count += self._file.readinto(part)
+            checksum = zlib.crc32(part.data, checksum)
+        return count, checksum
 
 
 Content = bytes | mmap.mmap | FileContent
@@ -154,7 +164,7 @@ class Archive:
         """The content of an entry, if its checksum is right."""
         start, size = self._range(name)
         content = self._content[start : start + size]
-        self._check(name, content)
+        self._check(name, zlib.crc32(content))
         return content
 
     def memory(self, name: str) -> Array:
@@ -170,11 +180,14 @@ class Archive:
         if self._left < 0:
             raise self._damaged("its entries overlap")
         made = np.empty(size, np.uint8)
-        if not isinstance(content, FileContent):
+        if isinstance(content, FileContent):
+            count, checksum = content.into(made, start)
+            if count != size:
+                raise self._damaged("it was cut off while it was read")
+        else:
             made[:] = np.frombuffer(content, np.uint8, size, start)
-        elif content.into(made, start) != size:
-            raise self._damaged("it was cut off while it was read")
-        self._check(name, made)
+            checksum = zlib.crc32(made.data)
+        self._check(name, checksum)
         return made
 
     def _range(self, name: str) -> tuple[int, int]:
@@ -196,10 +209,10 @@ class Archive:
             raise self._damaged(f"the entry {name!r} does not lie within it")
         return start, size
 
-    def _check(self, name: str, content: Any) -> None:
+    def _check(self, name: str, checksum: int) -> None:
         expected = self._entries[name].CRC
         # torch can be told to write no checksums, which are zero then.
-        if expected and zlib.crc32(content) != expected:
+        if expected and checksum != expected:
             raise self._damaged(f"the checksum of its entry {name!r} is another one")
 
     def _damaged(self, reason: str) -> RuntimeError:

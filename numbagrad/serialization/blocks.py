@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import foreign
+from ..backend import address_of, foreign
 from ..dtype import dtype as DType
 from ..dtype import from_numpy
 from ..tensor import Tensor
@@ -143,7 +143,7 @@ class Blocks:
 
 
 def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
+    return address_of(array)
 
 
 def _range(array: Array) -> tuple[int, int]:

@@ -7,6 +7,7 @@ imported only, hence the one in Python.
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 from collections import OrderedDict
@@ -159,6 +160,34 @@ def _attributes_of(tensor: Tensor) -> dict[str, Any]:
 
 #: What Python's library calls its pickler in Python.
 _PurePickler: Any = pickle._Pickler
+#: Classes whose objects are written without a look at whether they stand for something else.
+_WRITTEN_AT_ONCE = _PLAIN - {OrderedDict}
+
+
+def _text(text: str) -> bytes:
+    """A text, as every protocol that has lengths writes it."""
+    encoded = text.encode()
+    return pickle.BINUNICODE + len(encoded).to_bytes(4, "little") + encoded
+
+
+def _integer(number: int) -> bytes:
+    """An integer that is not negative, as protocol 2 writes it."""
+    if number < 1 << 8:
+        return pickle.BININT1 + number.to_bytes(1, "little")
+    if number < 1 << 16:
+        return pickle.BININT2 + number.to_bytes(2, "little")
+    if number < 1 << 31:
+        return pickle.BININT + number.to_bytes(4, "little")
+    encoded = pickle.encode_long(number)
+    return pickle.LONG1 + len(encoded).to_bytes(1, "little") + encoded
+
+
+@functools.lru_cache(maxsize=4096)
+def _integers(numbers: tuple[int, ...]) -> bytes:
+    """A tuple of integers, as protocol 2 writes it."""
+    if not numbers:
+        return pickle.EMPTY_TUPLE
+    return pickle.MARK + b"".join(map(_integer, numbers)) + pickle.TUPLE
 
 
 class _Pickler(_PurePickler):
@@ -174,6 +203,53 @@ class _Pickler(_PurePickler):
 
     def reducer_override(self, value: Any) -> Any:
         return self._writing.reduced(value)
+
+    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
+        """Write an object; what pickle knows by itself is asked no questions."""
+        kind = type(obj)
+        if kind in _WRITTEN_AT_ONCE:
+            self.framer.commit_frame()
+            known = self.memo.get(id(obj))
+            if known is None:
+                self.dispatch[kind](self, obj)
+            else:
+                self.write(self.get(known[0]))
+        elif kind is Tensor and self._protocol >= 2 and id(obj) not in self.memo:
+            function, arguments = self._writing.reduced(obj)
+            if function is rebuilding.rebuild_tensor_v2:
+                self._save_elements(arguments)
+                self.memoize(obj)
+            else:
+                self.save_reduce(function, arguments, obj=obj)
+        else:
+            super().save(obj, save_persistent_id)
+
+    def _save_elements(self, arguments: tuple[Any, ...]) -> None:
+        """A call of ``rebuild_tensor_v2``, with no hooks at its end, as most of a checkpoint is.
+
+        What occurs once, as sizes and keys, is written without a place in pickle's memory.
+        """
+        block, offset, shape, strides, requires_grad, _ = arguments
+        word, kind, key, location, count = self._writing.persistent_id(block)
+        self._save_again(rebuilding.rebuild_tensor_v2)
+        self.write(pickle.MARK + pickle.MARK)
+        self._save_again(word)
+        self._save_again(kind)
+        self.write(_text(key))
+        self._save_again(location)
+        self.write(_integer(count) + pickle.TUPLE + pickle.BINPERSID + _integer(offset))
+        self.write(_integers(shape) + _integers(strides))
+        self.write(pickle.NEWTRUE if requires_grad else pickle.NEWFALSE)
+        self._save_again(OrderedDict)
+        self.write(pickle.EMPTY_TUPLE + pickle.REDUCE + pickle.TUPLE + pickle.REDUCE)
+
+    def _save_again(self, obj: Any) -> None:
+        """Write what most likely has been written before."""
+        known = self.memo.get(id(obj))
+        if known is None:
+            self.save(obj)
+        else:
+            self.write(self.get(known[0]))
 
     def save_pers(self, pid: Any) -> None:
         self.save(pid, save_persistent_id=False)

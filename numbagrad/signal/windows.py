@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..dtype import float32, float64, get_default_dtype
+from ..layout import strided
 from ..ops.creation.filled import ones, zeros
 from ..ops.creation.sequences import arange
 from ..ops.pointwise.functions import cos, exp, sin, sqrt
@@ -42,6 +43,10 @@ def _window(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor
             dtype = get_default_dtype() if dtype is None else dtype
             if M < 0:
                 raise ValueError(f"{name} requires non-negative window length, got M={M}")
+            if layout not in (None, strided):
+                raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+            if sym and options.get("center") is not None:
+                raise ValueError("Center must be None for symmetric windows")
             if dtype not in (float32, float64):
                 raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
             if name in _CHECKED or M > 1:

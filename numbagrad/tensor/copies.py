@@ -53,7 +53,7 @@ def deep(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         return memo[id(tensor)]
     where = foreign(tensor._array)
     if where is None and tensor._array.__class__ is not np.ndarray:  # a copy has no tangent
-        return copy.deepcopy(under_transformation("values_of")(tensor), memo)
+        return copy.deepcopy(under_transformation().values_of(tensor), memo)
     attributes = {k: copy.deepcopy(v, memo) for k, v in _attributes(tensor).items()}
     memory = tensor._array.copy("K") if where is None else _duplicate(tensor._array)
     made = rebuilt(type(tensor), memory, new_version_cell(), tensor._requires_grad, attributes)
@@ -65,7 +65,7 @@ def reduced(tensor: Tensor) -> tuple[Any, ...]:
     """What ``__reduce_ex__`` gives to pickle."""
     capture.refuse("a pickle of a tensor")
     if (where := foreign(tensor._array)) is not None:
-        where.refuse("pickle")
+        return _unpickled_there, (where.device_type, where.index_of(tensor._array), tensor.cpu())
     array = half.converted(tensor._values("values_of"), tensor._array.dtype)
     return unpickled, (
         type(tensor),
@@ -74,6 +74,16 @@ def reduced(tensor: Tensor) -> tuple[Any, ...]:
         tensor._requires_grad,
         _attributes(tensor),
     )
+
+
+def _unpickled_there(kind: str, index: int | None, tensor: Tensor) -> Tensor:
+    """What a pickle of a tensor of another device becomes: a leaf there.
+
+    Raises:
+        AssertionError, RuntimeError: if there is no such device.
+    """
+    moved = tensor.detach().to(kind if index is None else f"{kind}:{index}")
+    return moved.requires_grad_(tensor.requires_grad)
 
 
 def leaf_of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any:

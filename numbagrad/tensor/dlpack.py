@@ -211,12 +211,26 @@ def array_of(capsule: Any) -> tuple[Array, DType]:
     return array, dtype
 
 
+_MOST_DIMENSIONS = 64  # of NumPy
+
+
 def _checked(tensor: _Tensor) -> DType:
     """The dtype of a structure that this package can read."""
     if tensor.device.type != DLDeviceType.kDLCPU:
         raise BufferError(
             f"from_dlpack: memory of the device type {tensor.device.type} of DLPack is not read; "
             "move the array to the CPU first"
+        )
+    if not 0 <= tensor.ndim <= _MOST_DIMENSIONS or (tensor.ndim and not tensor.shape):
+        raise BufferError(
+            f"from_dlpack: a structure with {tensor.ndim} dimensions "
+            f"and {'a' if tensor.shape else 'no'} shape is no tensor"
+        )
+    shape = tensor.shape[: tensor.ndim]
+    if min(shape, default=0) < 0 or not tensor.data and 0 not in shape:
+        raise BufferError(
+            f"from_dlpack: a structure of the shape {shape} at the address {tensor.data or 0} is "
+            "no tensor"
         )
     found = tensor.dtype
     for dtype in DTYPES:

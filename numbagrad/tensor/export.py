@@ -34,8 +34,9 @@ def numpy_of(tensor: Tensor, force: bool) -> Array:
     if tensor._array.__class__ is not np.ndarray:
         if (where := foreign(tensor._array)) is not None:
             return _host_memory(tensor, where, force)
-        function = "values_of" if force else "memory_for_numpy"
-        values: Array = under_transformation(function)(tensor).numpy()
+        reading = under_transformation()
+        found = reading.values_of(tensor) if force else reading.memory_for_numpy(tensor)
+        values: Array = found.numpy()
         return values
     if tensor._array.dtype.kind == "V":
         raise TypeError("Got unsupported ScalarType BFloat16")
@@ -53,6 +54,23 @@ def _host_memory(tensor: Tensor, where: Backend, force: bool) -> Array:
         )
     capture.refuse("numpy()")
     return where.to_host(tensor._array)
+
+
+def buffer_of(tensor: Tensor, flags: int = 0) -> memoryview:
+    """The memory of a tensor as the buffer protocol has it: ``memoryview(tensor)``.
+
+    Raises:
+        BufferError: for a tensor that ``numpy()`` refuses, as one that requires grad.
+    """
+    try:
+        return numpy_of(tensor, False).data
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise BufferError(f"memoryview of a tensor: {error}") from error
+
+
+def bytes_of(tensor: Tensor) -> bytes:
+    """``bytes(tensor)``: a byte for each element, as where tensors are no buffers."""
+    return bytes(iter(tensor))
 
 
 def converted(array: Array, own: DType, dtype: Any, copy: bool | None) -> Array:
@@ -103,7 +121,7 @@ def dlpack(
     if dl_device is not None and dl_device[0] != DLDeviceType.kDLCPU:
         raise BufferError(f"Can't export a tensor of the CPU to the device {tuple(dl_device)}")
     if array.__class__ is not np.ndarray:
-        array = under_transformation("memory_for_numpy")(tensor)._array
+        array = under_transformation().memory_for_numpy(tensor)._array
     if copy:
         array = array.copy("K")
     is_versioned = max_version is not None and max_version[0] >= 1
@@ -155,7 +173,7 @@ def text_of(tensor: Tensor) -> str:
     if where is not None:
         array = where.to_host(array)
     elif array.__class__ is not np.ndarray:
-        text: str = under_transformation("text_of")(tensor)
+        text: str = under_transformation().text_of(tensor)
         return text
     name = None if has_no_history(tensor) else type(tensor._producer).__name__
     if tensor._viewed is not None and is_stale(tensor):

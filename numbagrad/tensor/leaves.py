@@ -100,7 +100,7 @@ def detach_in_place(tensor: Any) -> None:
             "function in torch/optim/optimizer.py as the solution."
         )
     if tensor._array.__class__ is not np.ndarray and foreign(tensor._array) is None:
-        tensor._array = under_transformation("detached")(tensor)._array
+        tensor._array = under_transformation().detached(tensor)._array
     if not has_no_history(tensor):
         detached.note(tensor)
     elif tensor._requires_grad:

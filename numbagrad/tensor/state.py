@@ -5,8 +5,7 @@ What ``copies.py``, ``export.py`` and ``leaves.py`` do to tensors needs no more 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,11 +17,40 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
-def under_transformation(function: str) -> Callable[[Tensor], Any]:
-    """A function of ``transforms``, which is built on this file, for a Tensor under one."""
-    from ..transforms import reading
+class TransformedReading(Protocol):
+    """Answers of the room of transformations for a Tensor under one (``transforms/reading.py``)."""
 
-    return getattr(reading, function)
+    def detached(self, tensor: Tensor) -> Tensor:
+        """A Tensor of the same memory and samples without a history."""
+
+    def values_of(self, tensor: Tensor) -> Tensor:
+        """The Tensor without tangents; RuntimeError if it stands for many values."""
+
+    def memory_for_numpy(self, tensor: Tensor) -> Tensor:
+        """The same, for an ndarray that shares its memory."""
+
+    def element_of(self, tensor: Tensor) -> Tensor:
+        """The same, for ``item()``."""
+
+    def truth_of(self, tensor: Tensor) -> Tensor:
+        """The same, for branches."""
+
+    def text_of(self, tensor: Tensor) -> str:
+        """Its text."""
+
+
+_reading: TransformedReading
+
+
+def register_reading(reading: TransformedReading) -> None:
+    """Say who answers for Tensors under a transformation: that room is built on this one."""
+    global _reading
+    _reading = reading
+
+
+def under_transformation() -> TransformedReading:
+    """Who answers for Tensors under a transformation."""
+    return _reading
 
 
 class TensorState:

@@ -6,6 +6,7 @@ file holds the state, what describes it, and the ways in and out to Python and N
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from ..dtype import dtype as DType
 from ..executor import capture
 from ..layout import contiguous_format, layout, strided
 from ..size import Size
-from ..torch_function import disabled_torch_function, plain_types
+from ..torch_function import disabled_torch_function, load_overrides, plain_types
 from ..untyped_storage import UntypedStorage
 from . import copies, export, leaves, numpy_functions
 from .state import Constant, TensorState, strides_of_nothing, under_transformation
@@ -90,18 +91,14 @@ class Tensor(TensorState, InstalledMethods):
         super().__init_subclass__(**options)
         if cls.__torch_function__ is not disabled_torch_function:
             # From now on public functions ask the classes of their arguments.
-            from .. import overrides
-
-            overrides.install()
+            load_overrides().install()
 
     @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """What a public function does with instances of a subclass: their results are such too."""
-        from .. import overrides
-
-        return overrides.default_torch_function(cls, func, types, args, kwargs)
+        return load_overrides().default_torch_function(cls, func, types, args, kwargs)
 
     # --- what it is ---------------------------------------------------------------------------
 
@@ -227,10 +224,6 @@ class Tensor(TensorState, InstalledMethods):
         """The index of the device that holds the elements: -1 for the CPU."""
         return -1 if self.is_cpu else self.device.index or 0
 
-    def is_pinned(self) -> bool:
-        """Whether the memory is locked for a GPU: never."""
-        return False
-
     def is_shared(self) -> bool:
         """Whether other processes see the memory: never."""
         return False
@@ -335,6 +328,10 @@ class Tensor(TensorState, InstalledMethods):
     def _grad_fn(self) -> Node | None:
         return self.grad_fn
 
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
     @property
     def _base(self) -> Tensor | None:
         return self._viewed
@@ -433,7 +430,7 @@ class Tensor(TensorState, InstalledMethods):
     def detach(self) -> Tensor:
         """A tensor of the same memory that is not part of the graph, and without a tangent."""
         if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
-            return under_transformation("detached")(self)
+            return under_transformation().detached(self)
         made: Tensor = tensor_interface.alias(self)
         if self._version_cell is watching.INFERENCE_CELL:
             made._version_cell = self._version_cell
@@ -452,7 +449,7 @@ class Tensor(TensorState, InstalledMethods):
     def data(self) -> Tensor:
         """The same memory without history; writes to it are not seen by autograd."""
         if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
-            return under_transformation("detached")(self)
+            return under_transformation().detached(self)
         made = new_tensor(self._array)
         inference = self._version_cell is watching.INFERENCE_CELL
         made._version_cell = watching.INFERENCE_CELL if inference else None
@@ -491,9 +488,10 @@ class Tensor(TensorState, InstalledMethods):
         """The result of a NumPy function of this tensor, as a tensor."""
         return new_tensor(export.taken(array))
 
+    if sys.version_info >= (3, 12):  # before, only classes written in C could have buffers
+        __buffer__, __bytes__ = export.buffer_of, export.bytes_of
     __array_function__ = numpy_functions.called
-    __dlpack__ = export.dlpack
-    __dlpack_device__ = export.dlpack_device
+    __dlpack__, __dlpack_device__ = export.dlpack, export.dlpack_device
 
     def _values(self, function: str = "element_of") -> np.ndarray[Any, Any]:
         """The memory, for what reads elements in Python; ``function`` is the one for the purpose.
@@ -507,7 +505,7 @@ class Tensor(TensorState, InstalledMethods):
         if array.__class__ is not np.ndarray:
             where = foreign(array)
             if where is None:
-                array = under_transformation(function)(self)._array
+                array = getattr(under_transformation(), function)(self)._array
             else:
                 array = where.to_host(array)
         return half.readable(array) if array.dtype.kind == "V" else array

@@ -76,8 +76,6 @@ def one_by_one(
     Raises:
         RuntimeError: if the samples have results of different shapes, or if there are no samples.
     """
-    from ..ops.views.join import stack
-
     if size == 0:
         raise RuntimeError(
             f"vmap: {operator.name} has no rule for a batch and is run sample by sample, which "
@@ -89,18 +87,18 @@ def one_by_one(
         for number in range(size)
     ]  # fmt: skip
     if rows[0].__class__ is tuple:
-        return tuple([_stacked(operator, stack, column) for column in zip(*rows, strict=True)])
-    return _stacked(operator, stack, rows)
+        return tuple([_stacked(operator, column) for column in zip(*rows, strict=True)])
+    return _stacked(operator, rows)
 
 
-def _stacked(operator: Any, stack: Callable[..., Tensor], results: Sequence[Tensor]) -> Tensor:
+def _stacked(operator: Any, results: Sequence[Tensor]) -> Tensor:
     shapes = {result._array.shape for result in results}
     if len(shapes) > 1:
         raise RuntimeError(
             f"vmap: {operator.name} gives results of different shapes for different samples "
             f"({', '.join(map(str, sorted(shapes)))}), which do not make one tensor"
         )
-    return stack(list(results), 0)
+    return tensors.stack(list(results))
 
 
 def _sample(argument: Any, mapped: Any, number: int) -> Any:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..autograd.function import Function, gradient_method, with_list
-from ..dispatch.transformations import below
 from ..structure import flatten, rebuild
 from ..tensor import Tensor
 from .levels import BATCH, Level, batched, settled, state_of
+from .unwrapping import below
 
 __all__ = ["VmapInfo", "apply_to_batch"]
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import set_grad_enabled
 from ..autograd.grad_mode import state as grad_mode
-from ..dispatch.transformations import deepest, split
 from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from .function_batches import apply_to_batch, require_setup_context
 from .inplace import take_tangent
 from .layouts import of_dtype
 from .levels import BATCH, GRAD, PENDING, Level, dual, settled, state_of, without_tangents
+from .unwrapping import deepest, split
 
 __all__ = ["apply_transformed"]
 

@@ -22,7 +22,6 @@ from ..autograd.writes.inplace import (
     recording,
 )
 from ..autograd.writes.regions import Geometry, region_of
-from ..dispatch.transformations import below, deepest, resolved, split
 from ..executor.plan.sharing import repeats
 from ..ops.complex.lazy_conj import as_pending, view_as_pending
 from ..ops.creation.filled import zeros_like
@@ -37,12 +36,13 @@ from .levels import (
     Batched,
     Dual,
     Level,
-    Transformed,
     batched,
     dual,
     settled,
+    stand_in,
     state_of,
 )
+from .unwrapping import below, deepest, resolved, split
 
 __all__ = ["compute_and_write", "take_tangent"]
 
@@ -218,7 +218,7 @@ def _become_dual(level: Level, tensor: Tensor, tangent: Tensor | None) -> None:
     if tensor._version_cell is None:
         tensor._version_cell = [0]
     primal._version_cell = tensor._version_cell
-    shown = tensor._array.view(Transformed)
+    shown = stand_in(tensor._array)
     shown.state = Dual(level, primal, tangent)
     tensor._array = shown
     if tangent is None:  # its history at this level begins with the write

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..autograd.writes.regions import Geometry
-from ..dispatch.transformations import new_samples
 from ..executor import capture
 from ..executor.indexing import strided_view
 from ..executor.plan.sharing import reach, repeats
@@ -19,6 +18,7 @@ from ..ops.complex.lazy_conj import view_as_pending
 from ..tensor import Tensor, new_tensor
 from ..untyped_storage import owner_of
 from .levels import Transformed
+from .unwrapping import new_samples
 
 __all__ = ["laid_out_as", "of_dtype", "shows_as", "zeros_as"]
 

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ..autograd.grad_mode import tangent_switch
+from ..backend import foreign, on_host
 from ..tensor import Tensor, new_tensor
 
 __all__ = ["Batched", "Dual", "Level", "Transformed", "state_of"]
@@ -200,6 +202,17 @@ class Transformed(np.ndarray):
             array = (state.value if state.__class__ is Batched else state.primal)._array
         return False, False
 
+    @property
+    def elsewhere(self) -> Any:
+        """The array of another backend that this stands for; None for memory of the CPU."""
+        array: Any = self
+        while array.__class__ is Transformed:
+            state = getattr(array, "state", None)
+            if state is None:
+                return None
+            array = (state.value if state.__class__ is Batched else state.primal)._array
+        return None if foreign(array) is None else array
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         raise _unknown(ufunc.__name__)
 
@@ -265,7 +278,8 @@ def _memory_of(array: Transformed, refusal: str) -> np.ndarray[Any, Any]:
     while state.__class__ is Dual:
         memory = state.primal._array
         if memory.__class__ is not Transformed:
-            return memory
+            made: np.ndarray[Any, Any] = on_host(memory)
+            return made
         state = memory.state
     raise RuntimeError(refusal)
 
@@ -339,13 +353,20 @@ def may_be_checked(*gradients: Any) -> bool:
     return not stack.transposing and not any([is_transformed(x) for x in gradients])
 
 
+def stand_in(array: Any) -> Transformed:
+    """An array that lies as another one: on its memory, or on none for that of another backend."""
+    if not isinstance(array, np.ndarray):
+        array = as_strided(np.empty(1, array.dtype), array.shape, array.strides)
+    return array.view(Transformed)
+
+
 def batched(level: Level, value: Tensor) -> Tensor:
     """The Tensor that stands for the samples along the first dimension of ``value``."""
     memory = value._array
     if memory.__class__ is Transformed:
         memory = memory.view(np.ndarray)
     if memory.shape[0]:
-        shown = memory[0, ...].view(Transformed)
+        shown = stand_in(memory[0, ...])
     else:
         shown = np.ndarray.__new__(Transformed, memory.shape[1:], memory.dtype)
     shown.state = Batched(level, value)
@@ -357,7 +378,7 @@ def dual(level: Level, primal: Tensor, tangent: Tensor | None) -> Tensor:
 
     Of a level of kind ``GRAD`` it has no tangent: what it has for itself is a history.
     """
-    shown = primal._array.view(Transformed)
+    shown = stand_in(primal._array)
     shown.state = Dual(level, primal, tangent)
     result = new_tensor(shown)
     if primal._version_cell is None:
@@ -370,7 +391,7 @@ def pending(memory: Tensor, conjugated: bool, negated: bool) -> Tensor:
     """The elements of a plain Tensor as they are read so; without a history."""
     if not (conjugated or negated):
         return memory
-    shown = memory._array.view(Transformed)
+    shown = stand_in(memory._array)
     shown.state = LazyConj(memory, conjugated, negated)
     result = new_tensor(shown)
     if memory._version_cell is None:

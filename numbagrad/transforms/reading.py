@@ -6,16 +6,17 @@ with ``out=`` ask whether a tangent would be lost.
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.grad_mode import no_grad
 from ..autograd.tensor_interface import alias
-from ..dispatch.transformations import resolved
 from ..printing import tensor_text
 from ..tensor import Tensor
 from ..tensor.leaves import with_own_memory
+from ..tensor.state import register_reading
 from .levels import (
     BRANCH,
     ITEM,
@@ -29,6 +30,7 @@ from .levels import (
     settled,
     state_of,
 )
+from .unwrapping import resolved
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,3 +154,6 @@ def refuse_tangents(name: str, tensors: Sequence[Any]) -> None:
             f"Trying to use forward AD with {name}_out that does not support it because it is an "
             "out= function"
         )
+
+
+register_reading(sys.modules[__name__])

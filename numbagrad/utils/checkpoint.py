@@ -49,9 +49,11 @@ __all__ = [
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
     "detach_variable",
+    "get_device_states",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
@@ -496,3 +498,18 @@ def _reporting(
             raise CheckpointError(report(*logs)) from error
 
     return unpack_or_report
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """The devices of tensors, and the states of their random numbers: none but the CPU has them."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Set the states that ``get_device_states`` returned.
+
+    Raises:
+        RuntimeError: for states of a device.
+    """
+    if len(devices) or len(states):
+        raise RuntimeError("set_device_states(): no device but the CPU has random numbers here")

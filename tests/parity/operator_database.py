@@ -9,6 +9,10 @@ at all differs::
 
     python tests/parity/operator_database.py [--only NAME ...] [--shard 1/4] [--samples 12]
 
+The verdicts go into a file as they are found (``--record``), so that a run which was ended goes on
+where it was; ``--again`` judges those that failed once more. Nearly all of the time goes into
+compiling kernels, which the cache on disk keeps for the next run.
+
 pytest does not collect this file: it is run by ``make operators``.
 """
 
@@ -16,11 +20,15 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import dataclasses
 import faulthandler
 import functools
 import inspect
+import json
+import pathlib
 import signal
 import sys
+import time
 import types
 import warnings
 
@@ -82,14 +90,14 @@ def tensor_of(given: torch.Tensor):
         source = source.clone()
     if source.layout is not torch.strided:
         raise NotImplementedError(f"a sample of layout {source.layout}")
-    storage = source.untyped_storage().clone()
-    copy = torch.empty(0, dtype=source.dtype).set_(
-        storage, source.storage_offset(), source.size(), source.stride()
-    )
+    if source.dim() > 64:
+        raise RuntimeError(f"a sample of {source.dim()} dimensions; arrays have at most 64")
+    storage = torch.empty(0, dtype=source.dtype).set_(source.untyped_storage().clone())
     if source.dtype is torch.bfloat16:
-        made = numbagrad.from_numpy(copy.view(torch.int16).numpy()).view(numbagrad.bfloat16)
+        memory = numbagrad.from_numpy(storage.view(torch.int16).numpy()).view(numbagrad.bfloat16)
     else:
-        made = numbagrad.from_numpy(copy.numpy())
+        memory = numbagrad.from_numpy(storage.numpy())
+    made = memory.as_strided(source.size(), source.stride(), source.storage_offset()).detach()
     return made.requires_grad_() if given.requires_grad else made
 
 
@@ -117,15 +125,42 @@ def ours(value):
         return numbagrad.device(str(value))
     if isinstance(value, torch.Size):
         return numbagrad.Size(value)
+    if isinstance(value, torch.nn.LinearCrossEntropyOptions):
+        fields = dataclasses.fields(value)
+        options = {field.name: ours(getattr(value, field.name)) for field in fields}
+        return numbagrad.nn.LinearCrossEntropyOptions(**options)
+    if isinstance(value, torch.nn.Module):
+        return layer_of(value)
     if isinstance(value, torch.Generator):
         return numbagrad.Generator().manual_seed(value.initial_seed())
     if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] == "torch":
         return module_of(value)
     if getattr(value, "__name__", "") == "wrapper_set_seed":
         return seeded
+    if getattr(value, "__name__", "") == "freeze_rng_state":
+        return numbagrad.random.fork_rng
     if callable(value) and str(getattr(value, "__module__", "")).split(".")[0] == "torch":
         return rewritten(value)
     return value
+
+
+def layer_of(value: torch.nn.Module):
+    """A layer without parameters, with the same options."""
+    made = getattr(numbagrad.nn, type(value).__name__)()
+    for name, option in vars(value).items():
+        if not name.startswith("_"):
+            setattr(made, name, option)
+    return made
+
+
+def input_mask(input, *others, mask=None, **options):
+    """The mask of the functions of ``masked``, in the shape of their input."""
+    if mask is None:
+        return numbagrad.ones(input.shape, dtype=numbagrad.bool)
+    return mask.broadcast_to(input.shape).bool()
+
+
+numbagrad.masked._input_mask = input_mask  # which the database takes from torch
 
 
 class _TorchLike:
@@ -152,6 +187,8 @@ def module_of(value):
     if "testing" in value.__name__:
         return value
     for name in value.__name__.split(".")[1:]:
+        if name.startswith("_") and not hasattr(found, name):
+            return value  # a tool of torch's inside
         found = getattr(found, name)
     return found
 
@@ -189,8 +226,9 @@ def rewritten(function):
     path = INSIDE.get(module)
     if path is None:
         path = module.removeprefix("torch").lstrip(".") + "." if module != "torch" else ""
+    name = name.split(".")[-1]
     prefix = path.split(".")[0]
-    return by_name(path + name.split(".")[-1].removeprefix(f"{prefix}_"))
+    return by_name(path + (name.removeprefix(f"{prefix}_") if prefix else name))
 
 
 def _with_globals(function, change):
@@ -215,6 +253,8 @@ def method_of(theirs):
     """The method of Tensor for one of torch's, or a lambda of the database that calls one."""
     if isinstance(theirs, types.FunctionType) and "testing" in theirs.__module__:
         return _with_globals(theirs, ours)
+    if isinstance(theirs, functools.partial):
+        return rewritten(theirs)
     return getattr(numbagrad.Tensor, theirs.__name__)
 
 
@@ -368,9 +408,10 @@ class Case:
         self.check("function", self._find)
         if self.mine is None:
             return
-        for dtype in DTYPES:
-            if dtype in self.op.supported_dtypes("cpu"):
-                self._run_dtype(dtype)
+        supported = self.op.supported_dtypes("cpu")
+        dtypes = [dtype for dtype in DTYPES if dtype in supported]
+        for dtype in dtypes or supported:  # an operator of other dtypes alone is judged by these
+            self._run_dtype(dtype)
         if self.op.error_inputs_func is not None:
             for wrong in self._asked(self.op.error_inputs("cpu")):
                 self.check("error", self._refuse, wrong)
@@ -500,10 +541,18 @@ class Case:
             return
         empty = [torch.full_like(r, 3) for r in results]
         one = isinstance(expected, torch.Tensor)
+        try:
+            outputs = [copy_of(e) for e in empty]
+            self._theirs(plain, functools.partial(self.op.op, out=outputs[0] if one else outputs))
+        except TypeError:
+            return  # torch has none for these arguments
+        except Exception:
+            pass  # its own error of what it has is seen below
         mine = tuple(ours(e) for e in empty)
         given = tree_map(ours, (plain.input, tuple(plain.args), plain.kwargs))
         got = self.mine(given[0], *given[1], **given[2], out=mine[0] if one else mine)
-        self._compare_results(plain, got if one else tuple(got), expected)
+        if got is not None:  # some return nothing where they write
+            self._compare_results(plain, got if one else tuple(got), expected)
         self._compare_results(plain, mine[0] if one else mine, expected)
 
     def _gradient(self, sample):
@@ -530,17 +579,23 @@ class Case:
                 raise Unequal("a result without requires_grad")
             compare(g, e, not self.random)
         weights = [_weights(e) for _, e in pairs]
-        if op.supports_gradgrad:
+        twice = op.supports_gradgrad and not self._torch_fails("test_fn_gradgrad")
+        if twice:
             weights = [w.requires_grad_() for w in weights]
         own_weights = [ours(w) for w in weights]
-        twice = op.supports_gradgrad
         first = torch.autograd.grad(
             [e for _, e in pairs], leaves, weights, create_graph=twice, allow_unused=True
         )
         own_first = numbagrad.autograd.grad(
             [g for g, _ in pairs], own, own_weights, create_graph=twice, allow_unused=True
         )
-        self._compare_gradients(own_first, first)
+        try:
+            self._compare_gradients(own_first, first)
+        except Unequal:
+            if not self._torch_fails("test_fn_grad"):
+                raise
+            assert self._is_derivative(mine, own)
+            return
         if not twice:
             return
         chosen = [i for i, f in enumerate(first) if f is not None and f.requires_grad]
@@ -560,6 +615,21 @@ class Case:
             self._compare_gradients(own_second, second)
         except Unequal as error:
             raise Unequal(f"second order: {error}") from None
+
+    def _torch_fails(self, test):
+        """Whether the database says that torch's own derivative does not pass this test."""
+        return any(
+            getattr(entry, "cls_name", None) == "TestBwdGradients"
+            and entry.test_name == test
+            and entry.device_type in (None, "cpu")
+            for entry in (*self.op.skips, *self.op.decorators)
+        )
+
+    def _is_derivative(self, given, leaves):
+        """Whether the gradient is what small differences give."""
+        return numbagrad.autograd.gradcheck(
+            lambda *_: self.mine(given[0], *given[1], **given[2]), tuple(leaves)
+        )
 
     def _compare_gradients(self, got, expected):
         """Gradients that one library leaves out are zeros in the other."""
@@ -656,24 +726,76 @@ def judge(op, arguments):
     return failures
 
 
-def main():
+class Record:
+    """The verdicts of a run in a file, a line of JSON each, so that a run can be taken up again.
+
+    A line is written before an operator is judged and another one after it: an operator with the
+    first line only has ended the process, which is its verdict.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.verdicts: dict[str, dict] = {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                verdict = json.loads(line)
+                self.verdicts[verdict["operator"]] = verdict
+
+    def begin(self, name):
+        self._write(name, {"process": "ended while it was judged"}, 0.0)
+
+    def end(self, name, failures, seconds):
+        self._write(name, failures, seconds)
+
+    def _write(self, name, failures, seconds):
+        verdict = {"operator": name, "seconds": round(seconds, 1), "failures": failures}
+        self.verdicts[name] = verdict
+        with self.path.open("a") as file:
+            file.write(json.dumps(verdict) + "\n")
+
+    def is_due(self, name, again):
+        """Whether an operator has no verdict, or one that is asked for again."""
+        verdict = self.verdicts.get(name)
+        return verdict is None or (again and bool(verdict["failures"]))
+
+
+def parsed():
     parser = argparse.ArgumentParser(description=inspect.getdoc(sys.modules[__name__]))
     parser.add_argument("--only", nargs="+", metavar="NAME", help="operators by their names")
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="every Nth from the Ith on")
     parser.add_argument("--samples", type=int, default=12, help="at most so many; 0 for all")
-    parser.add_argument("--limit", type=int, default=120, help="seconds for one operator")
-    arguments = parser.parse_args()
+    parser.add_argument("--limit", type=int, default=300, help="seconds for one operator")
+    parser.add_argument(
+        "--record", type=pathlib.Path, default=pathlib.Path("build/operators.jsonl"), metavar="FILE"
+    )
+    parser.add_argument("--again", action="store_true", help="judge those that failed once more")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parsed()
     faulthandler.enable()
     warnings.simplefilter("ignore")
     operators = chosen(arguments)
-    passed = 0
+    record = Record(arguments.record)
     for op in operators:
+        name = op.formatted_name
+        if not arguments.only and not record.is_due(name, arguments.again):
+            continue
+        record.begin(name)
+        began = time.perf_counter()
         failures = judge(op, arguments)
-        passed += not failures
+        record.end(name, failures, time.perf_counter() - began)
         for mode, message in failures.items():
-            print(f"{op.formatted_name} | {mode} | {' '.join(message.split())}", flush=True)
-    print(f"{passed} of {len(operators)} operators pass", flush=True)
-    return passed != len(operators)
+            print(f"{name} | {mode} | {' '.join(message.split())}", flush=True)
+    failed = [
+        op.formatted_name for op in operators if record.verdicts[op.formatted_name]["failures"]
+    ]
+    print(f"{len(operators) - len(failed)} of {len(operators)} operators pass", flush=True)
+    if failed:
+        print("These do not:", *failed, flush=True)
+    return bool(failed)
 
 
 if __name__ == "__main__":

@@ -234,3 +234,26 @@ def test_rows_of_which_nothing_is_left_have_no_gradient_of_any_order():
     mine, theirs = [_second_order(x, "float64", arrays, mask) for x in (numbagrad, torch)]
     for x, y in zip(mine, theirs, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 4)])
+@pytest.mark.parametrize("scale", [None, -0.5])
+@pytest.mark.parametrize("written", [0, 1, 2])
+def test_what_may_be_written_after_attention_in_steps(shape, scale, written):
+    """Query and key may: torch keeps scaled copies. The value may not."""
+
+    def gradients(lib):
+        leaves = [lib.randn(*shape, requires_grad=True) for _ in range(3)]
+        operands = [x * 1 for x in leaves]
+        made = lib.nn.functional.scaled_dot_product_attention(*operands, scale=scale)
+        operands[written].mul_(2)
+        try:
+            (made * made).sum().backward()
+        except RuntimeError as error:
+            return "modified by an inplace operation" in str(error)
+        return [x.grad for x in leaves]
+
+    mine, theirs = both(gradients)
+    assert (mine is True) == (theirs is True) == (written == 2)
+    if written != 2:
+        compare(mine, theirs)

@@ -51,6 +51,43 @@ def test_layers_and_their_gradients(case):
         close(mine, reference, atol=1e-5)
 
 
+SPOILT = {
+    "lines": ("conv1d", (2, 4, 11), (6, 2, 3), {"dilation": 2, "groups": 2}),
+    "images": ("conv2d", (2, 3, 6, 7), (4, 3, 3, 2), {}),
+    "strided": ("conv2d", (2, 4, 9, 8), (4, 1, 3, 3), {"stride": 2, "groups": 4}),
+    "volumes": ("conv3d", (1, 2, 4, 5, 4), (3, 2, 2, 3, 2), {"stride": (1, 2, 1)}),
+    "transposed lines": ("conv_transpose1d", (2, 3, 5), (3, 4, 4), {"stride": 3}),
+    "transposed": ("conv_transpose2d", (2, 4, 4, 5), (4, 3, 3, 3), {"stride": 2, "groups": 2}),
+    "transposed volumes": ("conv_transpose3d", (1, 2, 3, 2, 3), (2, 2, 2, 3, 2), {"dilation": 2}),
+}
+
+
+@pytest.mark.parametrize("operand", ["input", "weight", "grad"])
+@pytest.mark.parametrize("case", SPOILT)
+def test_infinities_reach_what_they_meet(case, operand):
+    """In float64 and without padding: elsewhere some of torch's kernels multiply zeros."""
+    name, *shapes, options = SPOILT[case]
+
+    def run(library):
+        tensors = [library.randn(*shape, dtype=library.float64) for shape in shapes]
+        convolve = getattr(library.nn.functional, name)
+        tensors.append(library.randn_like(convolve(*tensors, **options)))
+        results = []
+        chosen = ["input", "weight", "grad"].index(operand)
+        size = tensors[chosen].numel()
+        for place in range(0, size, max(1, size // 7)):
+            x, w, grad = [each.clone() for each in tensors]
+            (x, w, grad)[chosen].view(-1)[place] = float("nan" if place % 3 == 2 else "inf")
+            x.requires_grad_(), w.requires_grad_()
+            y = convolve(x, w, **options)
+            y.backward(grad)
+            results += [y, x.grad, w.grad]
+        return results
+
+    for mine, reference in zip(*both(run), strict=True):
+        close(mine, reference, atol=1e-9)
+
+
 @pytest.mark.parametrize("case", ["strided", "each channel apart", "transposed, all options"])
 def test_second_derivatives(case):
     make, shape = LAYERS[case]

@@ -80,7 +80,8 @@ COMPOSED |= {
         "cholesky_", "linalg_cond", "linalg_lstsq", "linalg_solve_ex", "linalg_tensor", "lu_",
         "orgqr", "ormqr", "triangular_solve", "vander",
         "as_strided_scatter", "combinations", "cumulative_trapezoid", "ldexp", "mvlgamma",
-        "nanquantile", "norm_except", "put", "renorm", "special_zeta", "trapezoid",
+        "nanquantile", "norm_except", "put", "renorm", "segment_reduce", "special_zeta",
+        "trapezoid",
     ))
 }  # fmt: skip
 
@@ -197,7 +198,7 @@ def test_gradients(entry):
     if not any(x.requires_grad for x in ours):
         return
     # torch has no second derivative of these
-    once = entry.name.startswith(("hardsigmoid", "cdist", "pdist"))
+    once = entry.name.startswith(("hardsigmoid", "cdist", "pdist", "segment_reduce"))
     first, second = gradients(numbagrad, inputs, ours, once)
     if entry.name in NO_GRADIENT_IN_TORCH:
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):

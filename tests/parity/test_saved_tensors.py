@@ -32,6 +32,7 @@ MORE_IS_ALLOWED = {
     ("masked_select", "in0"): NOT_READ,
     ("index_add", "in1"): NOT_READ,
     ("index_copy", "in1"): NOT_READ,
+    ("segment_reduce", "out0"): "torch reads it for products and extrema alone, and not for a mean",
     ("masked_select", "in1"): INDICES,
     ("masked_scatter", "in1"): INDICES,
     ("getitem-mask", "in1"): INDICES,

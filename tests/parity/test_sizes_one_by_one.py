@@ -39,6 +39,10 @@ NOT_CALLED = frozenset(
 ACCIDENTS = {
     # Orders of 2017, (alpha, other): torch takes numbers for the other operand.
     **dict.fromkeys("add add_ sub sub_ subtract subtract_ rsub".split(), "one operand too many"),
+    "sym_sum": "it is for the sizes of traced programs, in a list",
+    "resize": "of 2017, whose sizes it does not take in a tuple, as resize_ does",
+    "module_load": "it copies a number, which no state has",
+    "is_vulkan_available": "it takes arguments, and looks at none",
     "diff": "of order 0, it does not look at the dimension",
     **dict.fromkeys(("resize_", "resize_as_"), "memory of NumPy is not resized"),
 }

@@ -10,6 +10,10 @@ nn.functional.relux(torch.ones(3))
 torch.utils.data.DataLoder([])
 torch.autograd.nosuch
 torch.ones(3).nosuch()
+torch.linalg.nosuch(torch.ones(3, 3))
+torch.special.nosuch
+torch.fft.nosuch
+torch.cuda.nosuch()
 net: int = nn.Linear(3, 4)
 nn.Linear("three", 4)
 nn.Linear(3, 4, byas=True)

@@ -5,10 +5,11 @@ Everything is queued on the current stream of the thread and device; ``download`
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from cuda.bindings import driver as cu
@@ -16,7 +17,7 @@ from cuda.bindings import driver as cu
 from ...executor import capture
 from ...interrupts import uninterrupted
 from ..kernels.matmul import Shape
-from .memory import exhausted
+from .memory import PinnedMemory, exhausted
 from .source import Source
 
 _SUCCESS = cu.CUresult.CUDA_SUCCESS
@@ -65,6 +66,20 @@ def checked(result: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
+def _library_contexts(index: int, stream: int) -> tuple[Any, ...]:
+    """CuPy's contexts of a device, a stream, the driver's pool, and errors of matrices."""
+    import cupy
+    import cupyx
+
+    pool = cupy.cuda.MemoryAsyncPool("current")
+    return (
+        cupy.cuda.Device(index),
+        cupy.cuda.Stream.from_external(_Stream(stream)),
+        cupy.cuda.using_allocator(pool.malloc),
+        cupyx.errstate(linalg="raise"),
+    )
+
+
 class Block:
     """Memory of a GPU, given back to the pool in the order of its stream when nobody holds it."""
 
@@ -79,6 +94,15 @@ class Block:
         if self.address:
             self._driver.note(self.device, -self.nbytes)
             cu.cuMemFreeAsync(cu.CUdeviceptr(self.address), cu.CUstream(self._stream))
+
+
+class _Stream(NamedTuple):
+    """A stream as other libraries take it."""
+
+    handle: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
 
 
 class _Current(threading.local):
@@ -105,6 +129,7 @@ class Device:
         self._contexts: dict[int, Any] = {}
         self._functions: dict[tuple[Source, int], Any] = {}
         self._modules: list[Any] = []
+        self._of_users: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._allocated = [0] * self.device_count
         self._peak = [0] * self.device_count
@@ -318,6 +343,18 @@ class Device:
             checked(cu.cuMemcpyAsync(*places, nbytes, stream))
             checked(cu.cuStreamSynchronize(stream))  # the other device's streams do not wait
 
+    def allocate_pinned(self, nbytes: int) -> PinnedMemory:
+        """Memory of the host that is locked, for copies to and from devices."""
+        self.bind(self.current)
+        address = int(checked(cu.cuMemAllocHost(nbytes)))
+        return PinnedMemory(address, nbytes, lambda: cu.cuMemFreeHost(address))
+
+    def device_of(self, address: int) -> int:
+        """The number of the device that has an address."""
+        self.bind(self.current)
+        kind = cu.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        return int(checked(cu.cuPointerGetAttribute(kind, cu.CUdeviceptr(address))))
+
     # --- kernels ---
 
     def product_shape(self, dtype: str, rows: int, columns: int, count: int) -> Shape:
@@ -346,6 +383,19 @@ class Device:
         found = checked(cu.cuModuleGetFunction(module, name.encode()))
         self._functions[source, index] = found
         return found
+
+    def run_function(self, function: Any, arrays: Sequence[Any], index: int = 0) -> None:
+        """A user's function of arrays as a CUDA function of one thread, by Numba's dispatcher."""
+        from numba import cuda
+
+        self.bind(index)
+        plain = getattr(function, "py_func", function)
+        with self._lock, capture.unheard():
+            compiled = self._of_users.get(plain)
+            if compiled is None:
+                compiled = self._of_users[plain] = cuda.jit(plain)
+        compiled[1, 1, cuda.external_stream(self.stream(index))](*arrays)
+        self.launches += 1
 
     def launch(self, source: Source, blocks: int, words: Sequence[int], index: int = 0) -> None:
         """Queue a kernel in so many blocks on the current stream of a device."""
@@ -376,3 +426,11 @@ class Device:
         offset = array.address - array.block.address
         pointer = cupy.cuda.MemoryPointer(memory, offset)
         return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
+
+    @contextlib.contextmanager
+    def library(self, index: int) -> Iterator[None]:
+        """CuPy on a device, its current stream and its pool; matrices without a result raise."""
+        with contextlib.ExitStack() as stack:
+            for context in _library_contexts(index, self.stream(index)):
+                stack.enter_context(context)
+            yield

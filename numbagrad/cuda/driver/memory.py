@@ -1,8 +1,26 @@
-"""The error of a device without memory."""
+"""Pinned memory of the host, and the error of a device without memory."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ...errors import OutOfMemoryError
+
+
+class PinnedMemory:
+    """Locked bytes of the host as NumPy takes them; ``free()`` gives them back at the end."""
+
+    is_pinned = True
+
+    def __init__(self, address: int, nbytes: int, free: Callable[[], Any]):
+        self._free = free
+        self.__array_interface__ = {
+            "data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3,
+        }  # fmt: skip
+
+    def __del__(self) -> None:
+        self._free()
 
 
 def exhausted(

@@ -6,6 +6,7 @@ and stays so: results mean nothing, but their shapes.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from ...executor.plan.sharing import bounds
 from ..kernels.matmul import Shape
 from .source import Source
+from .twin import TwinArray
 
 
 class Block:
@@ -53,10 +55,14 @@ class Offline:
     download = move = upload
 
     def as_cupy(self, array: Any) -> Any:
-        """The same memory as an array of NumPy."""
+        """The same memory as an array of what stands for CuPy."""
         low, high = bounds(array)
         memory: Any = (ctypes.c_char * max(high - low, 1)).from_address(array.address + low)
-        return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
+        return TwinArray(np.ndarray(array.shape, array.dtype, memory, -low, array.strides))
+
+    def library(self, index: int) -> contextlib.AbstractContextManager[Any]:
+        """What functions of that library run under."""
+        return contextlib.nullcontext()
 
     def synchronise(self, index: int | None = None) -> None:
         """Nothing is under way."""

@@ -26,7 +26,9 @@ from ...executor.plan.sharing import bounds
 from ...kernels import combine
 from ..devices import SimulatedProperties
 from ..kernels.matmul import Shape
+from .memory import PinnedMemory
 from .source import Source
+from .twin import TwinArray
 
 _ALIGNMENT = 256  # of memory that CUDA allocates
 
@@ -188,6 +190,15 @@ class Simulated:
         """Copy bytes of the device to another place on it, or on another device."""
         ctypes.memmove(target, address, nbytes)
 
+    def allocate_pinned(self, nbytes: int) -> PinnedMemory:
+        """Memory of the host that counts as locked."""
+        cells = np.empty(nbytes, np.uint8)
+        return PinnedMemory(cells.ctypes.data, nbytes, lambda: cells)
+
+    def device_of(self, address: int) -> int:
+        """The number of the device that has an address."""
+        return 0
+
     # --- kernels ---
 
     def product_shape(self, dtype: str, rows: int, columns: int, count: int) -> Shape:
@@ -203,15 +214,26 @@ class Simulated:
             self.launches += 1
             kernel[max(1, blocks), source.threads](*[np.int64(x) for x in words])
 
+    def run_function(self, function: Any, arrays: Sequence[Any], index: int = 0) -> None:
+        """A user's function of arrays as a CUDA function of one thread."""
+        given = [self.as_cupy(x).hidden if hasattr(x, "block") else x for x in arrays]
+        with self._lock, capture.unheard(), _switching_often():
+            self.launches += 1
+            cuda.jit(getattr(function, "py_func", function))[1, 1](*given)
+
     def synchronise(self, index: int | None = None) -> None:
         """Nothing is under way: a launch returns when it is done."""
 
     def as_cupy(self, array: Any) -> Any:
-        """The same memory as an array of a library: of NumPy here."""
+        """The same memory as an array of a library: of what stands for CuPy here."""
         low, _ = bounds(array)
         nbytes = array.block.nbytes - (array.address + low - array.block.address)
         memory = (ctypes.c_char * max(nbytes, 1)).from_address(array.address + low)
-        return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
+        return TwinArray(np.ndarray(array.shape, array.dtype, memory, -low, array.strides))
+
+    def library(self, index: int) -> contextlib.AbstractContextManager[Any]:
+        """What functions of that library run under."""
+        return contextlib.nullcontext()
 
 
 @contextlib.contextmanager

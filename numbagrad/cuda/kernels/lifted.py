@@ -1,7 +1,8 @@
 """Hand-written kernels of the CPU, compiled for a GPU: each unit of work is a thread's.
 
-Such a kernel is a Python function ``kernel(args, lo, hi)`` that loads its words at ``args``. Here
-the words become parameters, and ``[lo, hi)`` one unit, which threads take in strides of the grid.
+Such a kernel is a Python function ``kernel(args, lo, hi)`` that reads its words as the fields of a
+record at ``args``. Here the words become parameters, and ``[lo, hi)`` one unit, which threads take
+in strides of the grid.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import textwrap
 from typing import Any
 
 from ...codegen.kernel import kernels_of
+from ...codegen.record import fields_of
 from ..driver.source import Source
 from .text import indented
 
@@ -21,21 +23,33 @@ _CPU_ONLY = frozenset(("address_of_stack", "call_kernel", "copy_memory", "load_a
 
 
 class _Words(ast.NodeTransformer):
-    """``load(args, 3, int64)`` becomes the parameter ``w3``."""
+    """Fields of the record of arguments become parameters: ``given.index`` becomes ``w2``."""
 
     def __init__(self, names: dict[str, Any]):
         self.names = names
-        self.count = 0
+        #: The variables that are records of the arguments, and their classes.
+        self.records: dict[str, Any] = {}
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        """A call of ``load`` on the packed arguments."""
-        self.generic_visit(node)
-        first = node.args[0] if node.args else None
-        if getattr(node.func, "id", "") != "load" or getattr(first, "id", "") != "args":
-            return node
-        place = eval(compile(ast.Expression(node.args[1]), "<word>", "eval"), self.names)
-        self.count = max(self.count, place + 1)
-        return ast.copy_location(ast.Name(f"w{place}", ast.Load()), node)
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        """A statement that makes such a variable is left out."""
+        call, target = node.value, node.targets[0]
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and [getattr(x, "id", "") for x in call.args] == ["args"]
+            and isinstance(target, ast.Name)
+        ):
+            self.records[target.id] = self.names[call.func.id]
+            return None
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """A field of such a variable."""
+        owner = self.records.get(getattr(node.value, "id", ""))
+        if owner is None:
+            return self.generic_visit(node)
+        place = fields_of(owner)[node.attr].place
+        return ast.copy_location(ast.Name(f"w{place}", node.ctx), node)
 
 
 def is_liftable(module: str, name: str) -> bool:

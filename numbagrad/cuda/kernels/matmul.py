@@ -9,6 +9,7 @@ the result, runs on the registers. Called by ``cuda/products.py``.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from ..driver.source import Source
 from .elementwise import NUMBER, Body, Operand, function_text, number_text
@@ -93,19 +94,19 @@ def source(
     if epilogue is not None:
         text += [function_text(list(epilogue.inputs), epilogue.body), "", *_finish(epilogue, kind)]
     text += [f"def kernel({', '.join(words)}):"]
-    text += indented(1, _shared(shape, kind))
+    text += indented(1, shared(shape, kind))
     text += ["    for unit in range(cuda.blockIdx.x, tiles, cuda.gridDim.x):"]
     text += indented(2, _begin(shape, kind))
-    text += indented(
-        2, [*_fetched("0", dtype, shape, a_deep, b_deep), *_kept("0", shape, a_deep, b_deep)]
-    )
-    text += indented(2, ["cuda.syncthreads()"])
-    text += indented(2, _walk(dtype, kind, shape, a_deep, b_deep))
+
+    def fetched(start: str) -> list[str]:
+        return _fetched(start, dtype, shape, a_deep, b_deep)
+
+    text += indented(2, walk(shape, fetched, a_deep, b_deep))
     text += indented(2, _end(dtype, kind, shape, accumulates, epilogue))
     return Source(name, "\n".join([*text, ""]), shape.threads)
 
 
-def _shared(shape: Shape, kind: str) -> list[str]:
+def shared(shape: Shape, kind: str) -> list[str]:
     """Two halves of shared memory for each factor; a row is one longer than a power of two."""
     size = 2 * shape.step * (shape.square + 1)
     return [
@@ -129,17 +130,25 @@ def _begin(shape: Shape, kind: str) -> list[str]:
         "batch -= outer * inner",
         "from_a = at_a + outer * a_outer + batch * a_inner",
         "from_b = at_b + outer * b_outer + batch * b_inner",
-        *[f"c_{i}_{j} = {kind}(0)" for i in range(shape.tile) for j in range(shape.tile)],
-        *[f"{x}_{q} = {kind}(0)" for x in "ab" for q in range(_fetches(shape))],
+        *zeros(shape, kind),
     ]
 
 
-def _fetches(shape: Shape) -> int:
+def zeros(shape: Shape, kind: str) -> list[str]:
+    """Sums of zero, and registers for what is fetched."""
+    tile = range(shape.tile)
+    return [
+        *[f"c_{i}_{j} = {kind}(0)" for i in tile for j in tile],
+        *[f"{x}_{q} = {kind}(0)" for x in "ab" for q in range(fetches(shape))],
+    ]
+
+
+def fetches(shape: Shape) -> int:
     """Elements of each factor that a thread brings to shared memory in a step."""
     return shape.square * shape.step // shape.threads
 
 
-def _places(factor: str, shape: Shape, deep: bool, q: int) -> list[str]:
+def places(shape: Shape, deep: bool, q: int) -> list[str]:
     """Which element of a step a thread brings: ``k`` along the depth, ``r`` across it."""
     lines = [f"l = thread + {q * shape.threads}"]
     if deep:
@@ -155,10 +164,10 @@ def _fetched(start: str, dtype: str, shape: Shape, a_deep: bool, b_deep: bool) -
         ("a", a_deep, "first_row", "rows", ("a_row", "a_column")),
         ("b", b_deep, "first_column", "columns", ("b_column", "b_row")),
     ):
-        for q in range(_fetches(shape)):
+        for q in range(fetches(shape)):
             at = f"from_{factor} + ({first} + r) * {along[0]} + ({start} + k) * {along[1]}, 0"
             lines += [
-                *_places(factor, shape, deep, q),
+                *places(shape, deep, q),
                 f"{factor}_{q} = {kind}(0)",
                 f"if {first} + r < {end} and {start} + k < depth:",
                 f"    {factor}_{q} = {loaded(at, dtype, loaded_as(dtype))}",
@@ -170,14 +179,16 @@ def _kept(half: str, shape: Shape, a_deep: bool, b_deep: bool) -> list[str]:
     """Registers to one half of shared memory, which begins ``half`` rows in."""
     lines = []
     for factor, deep in (("a", a_deep), ("b", b_deep)):
-        for q in range(_fetches(shape)):
-            lines += _places(factor, shape, deep, q)
+        for q in range(fetches(shape)):
+            lines += places(shape, deep, q)
             lines.append(f"{factor}_tile[({half} + k) * {shape.square + 1} + r] = {factor}_{q}")
     return lines
 
 
-def _walk(dtype: str, kind: str, shape: Shape, a_deep: bool, b_deep: bool) -> list[str]:
-    """All steps along the depth."""
+def walk(
+    shape: Shape, fetched: Callable[[str], list[str]], a_deep: bool, b_deep: bool, begin: str = "0"
+) -> list[str]:
+    """All steps along the depth, from ``begin`` on; ``fetched(start)`` brings one to registers."""
     tile, width = range(shape.tile), shape.square + 1
     multiply = [
         f"row = (half + step) * {width}",
@@ -186,11 +197,14 @@ def _walk(dtype: str, kind: str, shape: Shape, a_deep: bool, b_deep: bool) -> li
         *[f"c_{i}_{j} = fma(x_{i}, y_{j}, c_{i}_{j})" for i in tile for j in tile],
     ]
     return [
+        *fetched(begin),
+        *_kept("0", shape, a_deep, b_deep),
+        "cuda.syncthreads()",
         "half = 0",
-        f"for start in range(0, depth, {shape.step}):",
+        f"for start in range({begin}, depth, {shape.step}):",
         f"    following = start + {shape.step}",
         "    if following < depth:",
-        *indented(2, _fetched("following", dtype, shape, a_deep, b_deep)),
+        *indented(2, fetched("following")),
         f"    for step in range({shape.step}):",
         *indented(2, multiply),
         f"    half = {shape.step} - half",

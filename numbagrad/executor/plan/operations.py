@@ -367,16 +367,15 @@ class RowLoop(Operation):
 
 @dataclasses.dataclass(eq=False)
 class Kernel(Operation):
-    """A ``WordKernel`` over ``total`` units of work; the first of its words is what it writes.
+    """A ``WordKernel`` over ``total`` units of work.
 
-    With ``updates`` it reads that as well.
+    It writes the first of its words, of which it reads the last ``kernel.updates`` as well.
     """
 
     kernel: Any
     total: int
     grain: int
     words: tuple[Any, ...]
-    updates: bool = False
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -384,11 +383,11 @@ class Kernel(Operation):
 
     @property
     def reads(self) -> Iterator[View]:
-        return views_in(self.words if self.updates else self.words[1:])
+        return views_in(self.words[self.kernel.writes - self.kernel.updates :])
 
     @property
     def writes(self) -> Iterator[View]:
-        return iter(self.words[:1])
+        return views_in(self.words[: self.kernel.writes])
 
 
 @dataclasses.dataclass(eq=False)

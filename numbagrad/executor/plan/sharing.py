@@ -133,7 +133,10 @@ def _overlap(output: Array, operand: Array) -> str:
         return "apart"
     if first != second:
         return "partly"
-    steps = [[x // y.dtype.itemsize for x in y.strides] for y in (output, operand)]
+    steps = [  # of a dimension of size 1 no stride is ever taken
+        [x // y.dtype.itemsize for x, n in zip(y.strides, y.shape, strict=True) if n != 1]
+        for y in (output, operand)
+    ]
     return "whole" if steps[0] == steps[1] else "partly"
 
 

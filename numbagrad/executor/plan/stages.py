@@ -16,7 +16,7 @@ from ...formula import Expression, Formula, print_numba, symbol
 from ...formula.expression import BITWISE, CLASSIFICATIONS, COMPARISONS, postorder
 from ...kernels import rows
 from ...kernels.pointwise import Operand
-from ...kernels.vector_math import CPU_LOWERING
+from ...kernels.vector_math import cpu_lowering
 from . import cost
 
 #: What is not worth a variable of its own, or is a truth value.
@@ -37,6 +37,7 @@ class Work:
         row_stores: outputs with one value a row.
         totals: outputs with one value a chunk of rows: combination, and the value of an element.
         column_totals: outputs with a row of values a chunk: the same, for each column.
+        on_cpu: whether functions are printed as sequences of the CPU's instructions.
     """
 
     compute: str
@@ -47,6 +48,7 @@ class Work:
     row_stores: Sequence[tuple[Operand, Expression]] = ()
     totals: Sequence[tuple[Operand, str, Expression]] = ()
     column_totals: Sequence[tuple[Operand, str, Expression]] = ()
+    on_cpu: bool = True
 
     def with_shared_nodes(self) -> Work:
         """The same with its expressions as one graph: what occurs twice is one node."""
@@ -144,7 +146,7 @@ class Cut:
         for stage, value in roots:
             self._roots[stage].append(value)
         self._kept = _kept(self._roots, plan, cost.model.keep if keep is None else keep)
-        self._hoisted = _Hoisted(plan, work.compute)
+        self._hoisted = _Hoisted(plan, work)
         self.before = self._statements(0)
         stages = [self._stage(k) for k in range(count)]
         self.stages, self.places = _with_shared_places(stages)
@@ -158,9 +160,7 @@ class Cut:
 
     def _pick(self, name: str, value: Expression, column: Expression) -> rows.Pick:
         """What computes a value for one element of the row."""
-        lines, (result,) = _printed(
-            [self._hoisted.replace(value, {})], self._work.compute, f"{name}_"
-        )
+        lines, (result,) = _printed([self._hoisted.replace(value, {})], self._work, f"{name}_")
         used = self._hoisted.used([value], {}) & self._plan.elements
         reads = [x for x in self._work.variables if x in used]
         return rows.Pick(name, str(column.value), lines, result, reads)
@@ -175,7 +175,7 @@ class Cut:
         wanted += [x for _, _, x in (*sums, *column_sums)]
         replaced = {key: name for key, (_, first, name) in self._kept.items() if first < k}
         lines, results = _printed(
-            [self._hoisted.replace(x, replaced) for x in wanted], self._work.compute, f"s{k}_"
+            [self._hoisted.replace(x, replaced) for x in wanted], self._work, f"s{k}_"
         )
         used = self._hoisted.used(wanted, replaced)
         numbers = {name: place for place, (_, _, name) in enumerate(self._kept.values())}
@@ -201,7 +201,7 @@ class Cut:
         for at, operand, value in self._row_stores:
             if max(at - 1, 0) == k:
                 more, (result,) = _printed(
-                    [self._hoisted.replace(value, {})], self._work.compute, f"{operand.name}_"
+                    [self._hoisted.replace(value, {})], self._work, f"{operand.name}_"
                 )
                 lines += more
                 stores.append((operand, result))
@@ -283,9 +283,9 @@ def _with_shared_places(stages: list[rows.Stage]) -> tuple[list[rows.Stage], int
 class _Hoisted:
     """Parts of expressions that are the same for a whole row, computed once."""
 
-    def __init__(self, plan: _Stages, compute: str):
+    def __init__(self, plan: _Stages, work: Work):
         self._plan = plan
-        self._compute = compute
+        self._work = work
         self._names: dict[int, tuple[Expression, str]] = {}
 
     def statements(
@@ -304,7 +304,7 @@ class _Hoisted:
         if not found:
             return []
         parts = list(found.values())
-        lines, results = _printed([self.replace(x, {}) for x in parts], self._compute, f"h{stage}_")
+        lines, results = _printed([self.replace(x, {}) for x in parts], self._work, f"h{stage}_")
         for part, result in zip(parts, results, strict=True):
             name = f"w{len(self._names)}"
             self._names[id(part)] = part, name
@@ -331,12 +331,11 @@ class _Hoisted:
         return {node.value for node in postorder(replaced) if node.operation == "input"}
 
 
-def _printed(
-    expressions: list[Expression], compute: str, prefix: str
-) -> tuple[list[str], list[str]]:
+def _printed(expressions: list[Expression], work: Work, prefix: str) -> tuple[list[str], list[str]]:
     """Statements for expressions, with temporaries of their own, and the names of the results."""
     names = sorted({x.value for x in postorder(expressions) if x.operation == "input"})
-    lines, results = print_numba(Formula(names, expressions), compute, CPU_LOWERING)
+    lowering = cpu_lowering() if work.on_cpu else {}
+    lines, results = print_numba(Formula(names, expressions), work.compute, lowering)
     pattern = re.compile(r"\bt(\d+)\b")
     replacement = rf"{prefix}\1"
     return (

@@ -30,8 +30,21 @@ _LANES = 16
 #: Multiplications that are worth a thread, and units of work that many threads can share.
 _SHARE, _UNITS = 500_000, 16
 
+#: Units that rows are cut for in a gradient of weights: each copies the images again.
+_ROW_UNITS = 8
+
+#: Positions of a dot product, at least: its sums of vectors are joined once.
+_DOT = 1024
+
 #: Positions along a line that are kept together as long as there is room.
 _LINE = 64
+
+#: What a line costs that is copied, beside its vectors.
+_LINE_COST = 4
+
+#: Shares of the work that is left with a plane for each place along a line, from which on that is
+#: worth the copies: of ``convolve``, and of ``correlate``, which has two operands to read.
+_PRODUCT_SHARE, _WEIGHTS_SHARE = 0.98, 0.92
 
 #: Elements of all partial sums of a gradient of weights.
 _PARTIAL_SUMS = 1 << 20
@@ -118,6 +131,26 @@ def _dimension(
     return _Dimension(positions, reach + max(shifts), (min(begins) - reach,), tuple(phases))
 
 
+def _apart(dimension: _Dimension, step: int) -> _Dimension:
+    """The same with a plane for each place of a window along this dimension, ``step`` apart.
+
+    So no plane reaches beyond the positions, and there is no gap between their lines.
+    """
+    found = sorted({
+        dimension.starts[plane] + distance * step
+        for _, taps in dimension.phases
+        for _, plane, distance in taps
+    })  # fmt: skip
+    phases = tuple([
+        (first, tuple([
+            (number, found.index(dimension.starts[plane] + distance * step), 0)
+            for number, plane, distance in taps
+        ]))
+        for first, taps in dimension.phases
+    ])  # fmt: skip
+    return _Dimension(dimension.positions, 0, tuple(found), phases)
+
+
 class _Blocks:
     """Positions of each dimension in a block, made smaller until the copy of a block fits."""
 
@@ -141,6 +174,18 @@ class _Blocks:
         _, height, width = self.plane
         z, y, x = self.sizes
         return _whole(((z - 1) * height + y - 1) * width + x, _LANES)
+
+    @property
+    def vectors(self) -> int:
+        """Vectors that all blocks of an image read, write or multiply, by a coarse count."""
+        count = math.prod(
+            [-(-d.positions // b) for d, b in zip(self.dimensions, self.sizes, strict=True)]
+        )
+        depth, height, width = self.plane
+        lines = self.planes * depth * height
+        copied = lines * (_LINE_COST + 2 * -(-width // _LANES)) + self.channel_step // _LANES
+        factors = self.form.rows * math.prod(self.form.kernel)
+        return count * self.form.channels * (copied + factors * self.length // _LANES)
 
     def _fits(self, copied: int) -> bool:
         return self.form.channels * self.channel_step <= copied and self.length <= w.LONGEST
@@ -173,7 +218,7 @@ def _whole(count: int, unit: int) -> int:
 def product_plan(form: Form) -> Plan | None:
     """The plan of ``convolve``, or None for windows that scratch memory has no room for."""
     form = form.of_volumes()
-    made = _common(form)
+    made = _common(form, _PRODUCT_SHARE)
     if made is None:
         return None
     words, blocks = made
@@ -191,7 +236,7 @@ def product_plan(form: Form) -> Plan | None:
 def weights_plan(form: Form) -> Plan | None:
     """The plan of ``correlate`` for a convolution, or None as for ``product_plan``."""
     form = form.of_volumes()
-    made = _common(form)
+    made = _common(form, _WEIGHTS_SHARE)
     if made is None:
         return None
     words, blocks = made
@@ -199,17 +244,20 @@ def weights_plan(form: Form) -> Plan | None:
     row_block = min(form.rows, w.SUM_ELEMENTS // blocks.length)
     row_blocks = -(-form.rows // row_block)
     elements = form.groups * form.rows * form.channels * math.prod(form.kernel)
-    parts = min(pieces, -(-_UNITS // (form.groups * row_blocks)), max(1, _PARTIAL_SUMS // elements))
-    if parts * form.groups * row_blocks < _UNITS:
-        shares = -(-_UNITS // (parts * form.groups))
+    parts = min(
+        pieces,
+        -(-_UNITS // (form.groups * row_blocks)),
+        max(1, _PARTIAL_SUMS // elements),
+        max(1, pieces * blocks.length // _DOT),
+    )
+    if parts * form.groups * row_blocks < _ROW_UNITS:
+        shares = -(-_ROW_UNITS // (parts * form.groups))
         row_block = min(row_block, _whole(-(-form.rows // shares), 6))
         row_blocks = -(-form.rows // row_block)
     copied = max(form.channels * blocks.channel_step, 1)
-    images = min(
-        -(-pieces // parts),
-        max(1, _COPIED // copied),
-        w.SUM_ELEMENTS // (row_block * blocks.length),
-    )
+    share = -(-pieces // parts)
+    together = min(max(1, _COPIED // copied), w.SUM_ELEMENTS // (row_block * blocks.length))
+    images = -(-share // -(-share // together))
     words[w.ROW_BLOCK], words[w.ROW_BLOCKS] = row_block, row_blocks
     words[w.IMAGES], words[w.PARTS] = images, parts
     units = parts * form.groups * row_blocks
@@ -217,12 +265,17 @@ def weights_plan(form: Form) -> Plan | None:
     return Plan(_frozen(words), units, max(1, _SHARE // max(steps, 1)), parts)
 
 
-def _common(form: Form) -> tuple[list[int], _Blocks] | None:
+def _common(form: Form, share: float) -> tuple[list[int], _Blocks] | None:
     """The words that both kinds of plans have, and the blocks."""
     options = (form.result, form.kernel, form.stride, form.padding, form.dilation)
     dimensions = [_dimension(*each, form.transposed) for each in zip(*options, strict=True)]
-    blocks = _Blocks(form, dimensions)
-    if not blocks.shrink():
+    *others, line = dimensions
+    step = 1 if form.transposed else form.stride[-1]
+    blocks, dense = _Blocks(form, dimensions), _Blocks(form, [*others, _apart(line, step)])
+    fits = blocks.shrink()
+    if dense.shrink() and (not fits or dense.vectors < share * blocks.vectors):
+        blocks, dimensions = dense, [*dense.dimensions]
+    elif not fits:
         return None
     words = [0] * w.WORDS
     words[w.BATCH : w.ROWS + 1] = form.batch, form.groups, form.channels, form.rows

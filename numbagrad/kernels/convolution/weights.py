@@ -12,12 +12,14 @@ from numba import types
 
 from ...codegen.intrinsics import int64, load, store
 from ...codegen.kernel import Values, element, kernel, variable
+from ...codegen.record import Word
 from ...codegen.vector_emitter import tile_shape
 from ..dtypes import dtypes
 from ..matmul.problem import quotient, smaller, word
 from ..matmul.scratch import acquire, aligned, release
-from ..packing import Words
+from ..packing import Arguments, Elements
 from .copies import copies_of
+from .exact import exact_of
 from .layout import (
     BATCH,
     BLOCKS,
@@ -41,7 +43,8 @@ from .layout import (
 from .tile import multiply_window_dots
 
 read_block, read_result = variable("read_block"), variable("read_result")
-multiply, size = variable("multiply"), variable("size")
+multiply, mend_weights = variable("multiply"), variable("mend_weights")
+size = variable("size")
 
 
 def values_of(dtype: str, vector_bits: int | None = None) -> Values:
@@ -50,32 +53,51 @@ def values_of(dtype: str, vector_bits: int | None = None) -> Values:
     shape = tile_shape(kind, vector_bits)
     return {
         "element": kind, "size": shape.bytes, "multiply": multiply_window_dots(shape),
-        **copies_of(shape)._asdict(),
+        "mend_weights": exact_of(shape).mend_weights, **copies_of(shape)._asdict(),
     }  # fmt: skip
 
 
+class Correlation(Arguments):
+    """What ``correlate`` is given."""
+
+    sums = Elements(element)  # (parts, groups * rows, channels * taps)
+    source = Elements(element)
+    grad = Elements(element)  # of the output
+    plan = Elements(int64)  # of the convolution (``layout.py``), which has one phase
+
+
+class Joined(Arguments):
+    """What ``join`` is given."""
+
+    total = Elements(element)
+    sums = Elements(element)
+    parts = Word()
+    length = Word()  # of each
+
+
 @kernel(
-    takes=Words(sums=element, source=element, grad=element, plan=int64),
+    takes=Correlation,
     variants={dtype: functools.partial(values_of, dtype) for dtype in ("float32", "float64")},
 )
 def correlate(args, lo, hi):
     """Sums over positions of the source's windows times the gradient of the output.
 
     Args:
-        args: address of the words: sums (parts, groups * rows, channels * taps), source, gradient
-            of the output, and the plan of the convolution (``layout.py``), which has one phase.
+        args: address of a ``Correlation``.
         lo, hi: a unit is a part of the images and blocks, for some rows of one group.
 
     Both are copied as ``product.convolve`` copies the source: the gradient lies at the positions of
     the planes, zeros where lines end. So each element of the gradient of the weights is a dot
-    product of long rows, of several images at a time (``tile.multiply_window_dots``). An element of
-    the source that is not finite makes sums NaN for places of the kernel that meet it beyond the
-    end of a line, too.
+    product of long rows, of several images at a time (``tile.multiply_window_dots``). Sums that are
+    NaN are computed again without these zeros (``exact``).
     """
-    sums, source, grad, plan = word(args, 0), word(args, 1), word(args, 2), word(args, 3)
+    given = Correlation(args)
+    sums, source, grad, plan = given.sums, given.source, given.grad, given.plan
     buffer = acquire(BYTES, lo < hi)
-    if hi < lo:
-        store(args, 0, buffer, int64)
+    if hi < lo:  # there is no plan to read
+        given.sums = buffer
+        release(buffer)
+        return
     if buffer == 0:
         return
     copied = aligned(buffer)
@@ -97,7 +119,7 @@ def correlate(args, lo, hi):
         piece, end = quotient(pieces * part, parts), quotient(pieces * (part + 1), parts)
         first = (part * groups + group) * word(plan, ROWS) + row
         target = sums + first * columns * size
-        accumulate = False
+        begin, accumulate = piece, False
         while piece < end:
             count = smaller(images, end - piece)
             for i in range(count):
@@ -117,17 +139,15 @@ def correlate(args, lo, hi):
                 channel += some
             accumulate = True
             piece += count
+        mend_weights(plan, target, source, grad, group, row, rows, begin, end)
     release(buffer)
 
 
-@kernel(
-    takes=Words(total=element, sums=element, parts=int, length=int),
-    variants=dtypes("float32 float64"),
-)
+@kernel(takes=Joined, variants=dtypes("float32 float64"))
 def join(args, lo, hi):
-    """``total[i]``: the sum of element i of all parts, each so ``length``, in order."""
-    total, sums = load(args, 0, int64), load(args, 1, int64)
-    parts, length = load(args, 2, int64), load(args, 3, int64)
+    """``total[i]``: the sum of element i of all parts, in order."""
+    given = Joined(args)
+    total, sums, parts, length = given.total, given.sums, given.parts, given.length
     for i in range(lo, hi):
         value = load(sums, i, element)
         for part in range(1, parts):

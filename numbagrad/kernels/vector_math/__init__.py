@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ...formula import reciprocal_estimate
+from ...codegen import loader
+from ...formula import abs, multiply_by_power, reciprocal_estimate
 from .arithmetic import FLOAT32, FLOAT64, Value
 from .error_function import erf, erfc, gelu, gelu_gradient_float32, gelu_usual
 from .exponential import (
@@ -30,15 +31,21 @@ from .exponential import (
     sigmoid,
     sinh,
     tanh,
+    times_power_of_two,
 )
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
+from .power import is_unusual_power, power, power_usual
 from .refinement import near_quotient_refined, near_sqrt_refined
 from .trigonometric import acos, asin, atan, cos, cos_of_any, sin, sin_of_any, tan, tan_of_any
+
+#: Magnitudes up to which the faster lowerings of gelu, and of sine and its kin, hold.
+GELU_BOUND = 5.5
+CIRCULAR_BOUND = {"float32": 1e4, "float64": 1e14}
 
 _FORMATS = (FLOAT32, FLOAT64)
 _FUNCTIONS = (
     exp, exp2, expm1, log, log2, log10, log1p, sigmoid, tanh, sinh, cosh, asinh, acosh, atanh,
-    erf, erfc, gelu, asin, acos, atan,
+    erf, erfc, gelu, asin, acos, atan, times_power_of_two,
 )  # fmt: skip
 
 #: (function, dtype) -> the function over symbolic values that replaces it in a CPU kernel, good for
@@ -51,24 +58,42 @@ CPU_LOWERING: dict[tuple[str, str], Callable[..., Value]] = {
     ("cos", "float32"): partial(cos_of_any, f=FLOAT32),
     ("tan", "float32"): partial(tan_of_any, f=FLOAT32),
     ("gelu_gradient", "float32"): gelu_gradient_float32,
+    **{("pow", f.name): partial(power, f=f) for f in _FORMATS},
 }
 
-#: Faster replacements, and the magnitude of the argument up to which they hold. Pointwise kernels
-#: use them for the elements within it (see `executor.pointwise`).
-CPU_BOUNDED: Mapping[tuple[str, str], tuple[float, Callable[..., Value]]] = {
-    ("gelu", "float32"): (5.5, partial(gelu_usual, f=FLOAT32)),
-} | {
-    (function.__name__, f.name): (bound, partial(function, f=f))
-    for f, bound in ((FLOAT32, 1e4), (FLOAT64, 1e14))
-    for function in (sin, cos, tan)
+
+def _beyond(bound: float) -> Callable[[Value], Value]:
+    """Whether the magnitude of an argument is beyond a bound."""
+    return lambda x: abs(x) > bound
+
+
+#: Faster replacements, and what says of arguments that they do not hold. Pointwise kernels use them
+#: for the elements for which they do (see `executor.pointwise`).
+CPU_BOUNDED: Mapping[tuple[str, str], tuple[Callable[..., Value], Callable[..., Value]]] = {
+    ("gelu", "float32"): (_beyond(GELU_BOUND), partial(gelu_usual, f=FLOAT32)),
+    **{
+        ("pow", f.name): (partial(is_unusual_power, f=f), partial(power_usual, f=f))
+        for f in _FORMATS
+    },
+    **{
+        (function.__name__, f.name): (_beyond(CIRCULAR_BOUND[f.name]), partial(function, f=f))
+        for f in _FORMATS
+        for function in (sin, cos, tan)
+    },
 }
 
 #: What CPUs with AVX-512 have instead: estimates of reciprocals for a division, and powers of two
 #: multiplied by one of the instructions of `codegen/instructions.py`.
-CPU_INSTRUCTED: Mapping[tuple[str, str], Callable[..., Value]] = {
+CPU_INSTRUCTED: dict[tuple[str, str], Callable[..., Value]] = {
     ("near_quotient", "float32"): near_quotient_refined,
     ("near_sqrt", "float32"): near_sqrt_refined,
     ("rough_reciprocal", "float32"): reciprocal_estimate,
     **{("exp", f.name): partial(exp_instructed, f=f) for f in _FORMATS},
     **{("exp2", f.name): partial(exp2_instructed, f=f) for f in _FORMATS},
+    **{("times_power_of_two", f.name): multiply_by_power for f in _FORMATS},
 }
+
+
+def cpu_lowering() -> Mapping[tuple[str, str], Callable[..., Value]]:
+    """The rules that hold for every argument, on the CPU that kernels are compiled for."""
+    return CPU_LOWERING | (CPU_INSTRUCTED if loader.target().vector_bits == 512 else {})

@@ -94,6 +94,12 @@ def _scaled(value: Value, n: Value, negative: Value, f: Format) -> Value:
     return value * scale * where(negative, 2.0**-64, 2.0**64)
 
 
+def times_power_of_two(x: Value, n: Value, f: Format) -> Value:
+    """x * 2**n for a whole n and |x| between 1/4 and 4, in two factors."""
+    n = clamp(n, -(f.bias + f.mantissa + 4.0), f.bias + 4.0)
+    return _scaled(x, bits(n + f.rounder), n < 0, f)
+
+
 def exp(x: Value, f: Format) -> Value:
     """2**n e**r."""
     x = clamp(x, *f.exp_range)
@@ -171,14 +177,14 @@ def exp2(x: Value, f: Format) -> Value:
     """2**n 2**r with |r| <= 1/2, in two factors as exp."""
     x = _clamped_exponent(x, f)
     shifted = x + f.rounder
-    return _scaled(_power_of_fraction(x - (shifted - f.rounder), f), bits(shifted), x < 0, f)
+    return _scaled(power_of_fraction(x - (shifted - f.rounder), f), bits(shifted), x < 0, f)
 
 
 def exp2_instructed(x: Value, f: Format) -> Value:
     """The same where a single instruction multiplies by 2**n."""
     x = _clamped_exponent(x, f)
     n = (x + f.rounder) - f.rounder
-    return multiply_by_power(_power_of_fraction(x - n, f), n)
+    return multiply_by_power(power_of_fraction(x - n, f), n)
 
 
 def _clamped_exponent(x: Value, f: Format) -> Value:
@@ -186,6 +192,6 @@ def _clamped_exponent(x: Value, f: Format) -> Value:
     return clamp(x, -(f.bias + f.mantissa + 2.0), f.bias + 1.0)
 
 
-def _power_of_fraction(r: Value, f: Format) -> Value:
+def power_of_fraction(r: Value, f: Format) -> Value:
     """2**r for |r| <= 1/2."""
     return fma(r, polynomial(r, _EXP2_TAIL[f.name]), 1.0)

@@ -70,13 +70,17 @@ def _exponent(x: Value, f: Format) -> Value:
     return (bits(x) - f.sqrt_half) >> f.mantissa
 
 
-def _split_logarithm(x: Value, f: Format) -> tuple[Value, Value]:
-    """`m - 1` and `e` as floats, where x = m 2**e and m is in [sqrt(1/2), sqrt(2))."""
+def split_normal(x: Value, f: Format) -> tuple[Value, Value]:
+    """`m - 1` and `e` as floats: x = m 2**e is normal, and m in [sqrt(1/2), sqrt(2))."""
+    e = _exponent(x, f)
+    return from_bits(bits(x) - (e << f.mantissa)) - 1, cast(e, f.name)
+
+
+def split_logarithm(x: Value, f: Format) -> tuple[Value, Value]:
+    """The same for subnormal x as well."""
     subnormal = x < f.smallest_normal
-    scaled = where(subnormal, x * 2.0**f.mantissa, x)
-    e = _exponent(scaled, f)
-    reduced = from_bits(bits(scaled) - (e << f.mantissa)) - 1
-    return reduced, cast(e, f.name) - where(subnormal, float(f.mantissa), 0.0)
+    reduced, e = split_normal(where(subnormal, x * 2.0**f.mantissa, x), f)
+    return reduced, e - where(subnormal, float(f.mantissa), 0.0)
 
 
 def _log_edges(x: Value, result: Value) -> Value:
@@ -87,7 +91,7 @@ def _log_edges(x: Value, result: Value) -> Value:
 
 def log(x: Value, f: Format) -> Value:
     """log(m) + e log(2), where x = m 2**e."""
-    reduced, count = _split_logarithm(x, f)
+    reduced, count = split_logarithm(x, f)
     natural = _log_of_one_plus(reduced, f)
     return _log_edges(x, fma(count, f.ln2[0], fma(count, f.ln2[1], natural)))
 
@@ -146,7 +150,7 @@ def _log_to_base(
     x: Value, of_two: tuple[float, float], of_e: tuple[float, float], f: Format
 ) -> Value:
     """As log, with the logarithms of 2 and e to the base given as high and low parts."""
-    reduced, count = _split_logarithm(x, f)
+    reduced, count = split_logarithm(x, f)
     natural = _log_of_one_plus(reduced, f)
     fraction = fma(natural, of_e[0], natural * of_e[1])
     return _log_edges(x, fma(count, of_two[0], fma(count, of_two[1], fraction)))

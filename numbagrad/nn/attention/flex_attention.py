@@ -8,3 +8,6 @@ __all__, __getattr__, __dir__ = lacking(
     """AuxOutput AuxRequest BlockMask FlexKernelOptions and_masks create_block_mask create_mask
     flex_attention noop_mask or_masks""",
 )
+
+#: The size of the blocks of a mask, which libraries take over as their default.
+_DEFAULT_SPARSE_BLOCK_SIZE = 128

@@ -31,6 +31,11 @@ del check_namespace
 # Imported when a program first asks for them.
 _ON_DEMAND = {
     ".grid": ("affine_grid", "grid_sample"),
+    ".older_names": (
+        "GRID_SAMPLE_INTERPOLATION_MODES", "GRID_SAMPLE_PADDING_MODES", "conv_tbc",
+        "native_channel_shuffle",
+    ),
+    ".linear_loss": ("linear_cross_entropy",),
     ".unpooling": (
         "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
         "adaptive_max_pool3d_with_indices",

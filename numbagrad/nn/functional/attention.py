@@ -1,23 +1,28 @@
 """Attention: ``scaled_dot_product_attention``, and the multi-head attention built on it.
 
-Called by users and by the layers of ``nn/attention.py``. Made of matrix products, softmax and
-masks, so gradients of every order follow.
+Called by users and by the layers of ``nn/attention.py``. Defined by matrix products, softmax and
+masks, so gradients of every order follow; heads of batches have kernels that go block by block and
+keep no matrix of scores (``executor/attention.py``).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from ...dispatch import layers
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
+from ...executor import attention as executor
 from ...ops.arguments.requirements import require_tensor
 from ...ops.creation.filled import zeros, zeros_like
 from ...ops.creation.sequences import arange
 from ...ops.operators.composite import composite
+from ...ops.operators.kernel_operator import KernelOperator
 from ...ops.reductions.softmax import softmax
 from ...ops.views.join import cat
-from ...tensor import Tensor
+from ...tensor import Tensor, new_tensor
 from ...type_names import type_name
 from ...warn_once import warn_caller
 from .dropout import dropout
@@ -59,10 +64,12 @@ def _attention(
     dropout_p: float = 0.0,
 ) -> Tensor:
     """``softmax(query @ key.T * scale + mask) @ value``; 0 for queries that see no key."""
-    scores = (query * scale) @ key.transpose(-2, -1)
+    scores = (query if scale == 1 else query * scale) @ key.transpose(-2, -1)
     if is_causal:
         rows, columns = scores._array.shape[-2:]
-        scores = scores.masked_fill(arange(columns) > arange(rows).unsqueeze(-1), -math.inf)
+        where = scores.device
+        later = arange(columns, device=where) > arange(rows, device=where).unsqueeze(-1)
+        scores = scores.masked_fill(later, -math.inf)
     if mask is not None:
         scores = scores + mask
     weights = softmax(scores, -1) if mask is None else _softmax_of_what_is_left(scores)
@@ -84,6 +91,30 @@ def _softmax_of_what_is_left(scores: Tensor) -> Tensor:
 # torch has a fused operator for batches of heads, and computes all else in steps.
 _fused_attention = composite("ScaledDotProductFlashAttentionForCpuBackward0")(_attention)
 _other_attention = composite("UnsafeViewBackward0")(_attention)
+
+
+def _takes(query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float) -> bool:
+    # Autocast and volatile tensors act on the operators of the definition.
+    return not layers.awake & ~layers.BITS["overriding"] and executor.takes(query, key, value, mask)
+
+
+def _gradients(
+    grads: Sequence[Tensor | None], arguments: Sequence[Any], results: Sequence[Any],
+    kept: Sequence[Any], needed: Sequence[bool],
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    (grad,) = grads
+    assert grad is not None
+    arrays = [x._array if isinstance(x, Tensor) else x for x in arguments]
+    made = executor.backward(grad._array, arrays, results[0], kept[0])
+    found = [new_tensor(x) if need else None for x, need in zip(made, needed, strict=False)]
+    return (*found, *[None for _ in needed[3:]])  # the mask has none
+
+
+#: With kernels that keep one number for each query, where they apply.
+_blockwise = KernelOperator(
+    "scaled_dot_product_attention", _fused_attention, _takes, executor.forward, _gradients,
+    "ScaledDotProductFlashAttentionForCpuBackward0", reads=1,
+)  # fmt: skip
 
 
 def _added(mask: Tensor, like: Tensor) -> Tensor:
@@ -136,11 +167,14 @@ def scaled_dot_product_attention(
         attn_mask = _added(attn_mask, query)
     width = query.size(-1)
     factor = (1 / math.sqrt(width) if width else 1.0) if scale is None else scale
-    operands = query, key, value, attn_mask, is_causal, factor
-    if dropout_p:
-        return _attention(*operands, dropout_p)
-    fused = query.ndim == key.ndim == value.ndim == 4
-    return (_fused_attention if fused else _other_attention)(*operands)
+    if query.ndim == key.ndim == value.ndim == 4 and not dropout_p:
+        learned = attn_mask is not None and attn_mask._requires_grad
+        attend = _fused_attention if learned else _blockwise
+        return attend(query, key, value, attn_mask, is_causal, factor)
+    # In steps torch scales both, and so keeps copies: query and key may be written afterwards.
+    root = math.sqrt(abs(factor))
+    operands = query * math.copysign(root, factor), key * root, value, attn_mask, is_causal, 1.0
+    return _attention(*operands, dropout_p) if dropout_p else _other_attention(*operands)
 
 
 # --- multi-head attention -------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
@@ -133,7 +134,7 @@ def _is_product(geometry: Geometry) -> bool:
 
 
 def _convolve(input: Array, weight: Array, geometry: Geometry, bias: Array | None = None) -> Array:
-    if not _is_product(geometry) or geometry.groups > 1:
+    if foreign(input) is not None or not _is_product(geometry) or geometry.groups > 1:
         form = _form(len(input), weight.shape, geometry, transposed=False)
         made = executor.convolve(form, input, weight, bias)
         if made is not None:
@@ -149,7 +150,7 @@ def _input_gradient(
     grad: Array, weight: Array, geometry: Geometry, bias: Array | None = None
 ) -> Array:
     windows, groups, sizes = geometry.windows, geometry.groups, geometry.sizes
-    if not _is_product(geometry) or groups > 1:
+    if foreign(grad) is not None or not _is_product(geometry) or groups > 1:
         form = _form(len(grad), weight.shape, geometry, transposed=True)
         made = executor.convolve(form, grad, weight, bias)
         if made is not None:
@@ -224,6 +225,7 @@ _convolution = TensorOperator(
         "weight": lambda grad, input, geometry: _correlation(conjugate(input), grad, geometry),
     },
     batch=_convolve_samples,
+    portable=True,
 )
 _transposed = TensorOperator(
     "convolution",
@@ -233,6 +235,7 @@ _transposed = TensorOperator(
         "weight": lambda grad, input, geometry: _correlation(grad, conjugate(input), geometry),
     },
     batch=_convolve_samples,
+    portable=True,
 )
 
 
@@ -257,6 +260,7 @@ _convolution_and_bias = TensorOperator(
         "weight": lambda grad, input, geometry: _correlation(conjugate(input), grad, geometry),
         "bias": lambda grad, geometry: _bias_gradient(grad),
     },
+    portable=True,
 )
 _transposed_and_bias = TensorOperator(
     "convolution",
@@ -266,6 +270,7 @@ _transposed_and_bias = TensorOperator(
         "weight": lambda grad, input, geometry: _correlation(grad, conjugate(input), geometry),
         "bias": lambda grad, geometry: _bias_gradient(grad),
     },
+    portable=True,
 )
 _correlation = TensorOperator(
     "convolution_backward",
@@ -275,6 +280,7 @@ _correlation = TensorOperator(
         "output": lambda grad, input, geometry: _convolution(conjugate(input), grad, geometry),
     },
     batch=_correlate_samples,
+    portable=True,
 )
 
 # --- checks ---------------------------------------------------------------------------------------

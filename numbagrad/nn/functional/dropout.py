@@ -11,6 +11,7 @@ from ...ops.creation.filled import empty, empty_like
 from ...ops.creation.random import bernoulli_, noise
 from ...tensor import Tensor
 from ...transforms.randomness import has_samples
+from .checks import refuse_kinds
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
@@ -100,6 +101,8 @@ def _alpha_drop(input: Tensor, p: float, training: bool, inplace: bool, channels
     _check_probability(p)
     if p == 0 or not training or input._array.size == 0:
         return input
+    if channels:
+        refuse_kinds("feature_alpha_dropout", input, "c")
     kept = _noise(input, p, channels)
     if p == 1:
         return input.mul_(kept) if inplace else input * kept

@@ -16,6 +16,7 @@ from ...executor.checks import check_inside
 from ...ops.arguments.requirements import require_tensor
 from ...ops.conversion.query import typename
 from ...ops.indexing import gather
+from ...ops.indexing.bags import bag_of_each, sums_of_bags
 from ...ops.pointwise.selection import where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
@@ -57,7 +58,7 @@ def embedding(
 @no_grad()
 def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     capture.refuse("embedding() with max_norm, which changes rows in place")
-    used = new_tensor(np.unique(indices._array))
+    used = new_tensor(capture.call(np.unique, indices._array))
     rows = weight[used]
     length = rows.norm(norm_type, 1, keepdim=True)
     factor = where(length > max_norm, max_norm / (length + 1e-7), 1.0)
@@ -112,14 +113,39 @@ def embedding_bag(
     check_inside(array, rows, _check_rows_of_bags, array, rows)
     padding = None if padding_idx is None else padding_idx % rows
     counts = None if padding is None else input != padding
-    found = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
-    if per_sample_weights is not None:
-        found = found * per_sample_weights.unsqueeze(-1)
-    if offsets is None:
-        return _reduce_rows(found, counts, mode)
-    starts = offsets.long()._array
-    capture.check(_check_offsets, starts, array.shape[0], include_last_offset)
-    return _reduce_bags(found, counts, starts[:-1] if include_last_offset else starts, mode)
+    if max_norm is not None:
+        _shorten_rows(weight, input, max_norm, norm_type)
+    ends = None
+    if offsets is not None:
+        starts = offsets.long()._array
+        capture.check(_check_offsets, starts, array.shape[0], include_last_offset)
+        ends = starts if include_last_offset else capture.call(_with_end, starts, array.size)
+        if ends.size == 1:
+            return weight[:0]
+    plain = weight._array.__class__ is array.__class__ is np.ndarray
+    if mode != "max" and per_sample_weights is None and plain and not scale_grad_by_freq:
+        gather.refuse_sparse_gradient(weight, sparse)
+        if ends is None:
+            edges = np.arange(0, array.size + 1, array.shape[1])
+            bags = new_tensor(capture.constant(edges))
+        else:
+            bags = new_tensor(ends)
+        places = input.reshape(-1)
+        total = sums_of_bags(weight, places, bags, -1 if padding is None else padding)
+    else:
+        rows = gather.embedding(weight, input, -1, scale_grad_by_freq, sparse)
+        if mode == "max":
+            return _largest(rows, counts) if ends is None else _largest_in_bags(rows, counts, ends)
+        if per_sample_weights is not None:
+            rows = rows * per_sample_weights.unsqueeze(-1)
+        total = _sums(rows if counts is None else _counted(rows, counts), ends)
+    if mode == "sum":
+        return total
+    if ends is None and counts is None:
+        return total / array.shape[1]
+    if counts is None:
+        return total / new_tensor(capture.call(_sizes_of_bags, ends, total._array.dtype))
+    return total / _sums(counts.to(total.dtype).unsqueeze(-1), ends).clamp(min=1)
 
 
 def _check_bags(
@@ -130,7 +156,7 @@ def _check_bags(
     factors: Tensor | None,
     by_frequency: bool,
 ) -> None:
-    """The errors of embedding_bag that do not depend on values."""
+    """The errors of embedding_bag that do not depend on values, in torch's order."""
     if weight._array.ndim != 2:
         raise ValueError(
             f"weight has to be a 2D Tensor, but got Tensor of dimension {weight._array.ndim}"
@@ -141,33 +167,54 @@ def _check_bags(
             f"have the same shape as the input ({input.shape})"
         )
     if input.ndim == 2:
-        if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
-                f"of fixed length sequences. However, found offsets of type {_shown_type(offsets)}"
-            )
-        if not input._array.shape[1]:
-            raise RuntimeError(
-                "embedding_bag(): bags of no indices, as of input of shape "
-                f"{list(input._array.shape)}, have no offsets: step must be nonzero"
-            )
-    elif input.ndim != 1:
+        _check_rows_as_bags(input, offsets)
+    else:
+        _check_offsets_of_bags(input, offsets)
+    _check_table_of_bags(weight)
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and by_frequency:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if factors is not None:
+        _check_factors(weight, factors, mode)
+
+
+def _check_rows_as_bags(input: Tensor, offsets: Tensor | None) -> None:
+    """Each row of the input is a bag."""
+    if offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+            f"of fixed length sequences. However, found offsets of type {_shown_type(offsets)}"
+        )
+    if not input._array.shape[1]:
+        raise RuntimeError(
+            "embedding_bag(): bags of no indices, as of input of shape "
+            f"{list(input._array.shape)}, have no offsets: step must be nonzero"
+        )
+
+
+def _check_offsets_of_bags(input: Tensor, offsets: Tensor | None) -> None:
+    """Bags lie behind each other, and offsets say where each begins."""
+    if input.ndim != 1:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}"
         )
-    elif offsets is None:
+    if offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
-    elif not isinstance(offsets, Tensor):
+    if not isinstance(offsets, Tensor):
         require_tensor("embedding_bag", offsets, "offsets", 3)
-    elif offsets.ndim != 1:
+    if offsets.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
-    elif offsets._array.dtype.kind in "fVc":
+    if offsets._array.dtype.kind in "fVc":
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
             f"Long, Int; but got offsets of {typename(offsets)} instead"
         )
-    elif is_transformed(offsets):
+    if is_transformed(offsets):
         raise RuntimeError("embedding_bag: vmap over offsets is not supported")
+
+
+def _check_table_of_bags(weight: Tensor) -> None:
     if weight._array.dtype.kind not in "fV":
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
@@ -179,12 +226,10 @@ def _check_bags(
             "embedding_bag(): argument 'weight' must have columns, but it has shape "
             f"{list(weight._array.shape)}"
         )
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max" and by_frequency:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if factors is None:
-        return
+
+
+def _check_factors(weight: Tensor, factors: Tensor, mode: str) -> None:
+    """``per_sample_weights``, which are factors of rows."""
     if mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
@@ -203,43 +248,33 @@ def _shown_type(value: Any) -> str:
     return "<class 'torch.Tensor'>" if isinstance(value, Tensor) else str(type(value))
 
 
-def _reduce_rows(found: Tensor, counts: Tensor | None, mode: str) -> Tensor:
-    """Bags of rows (bags, size, d), of which those count for which ``counts`` holds."""
-    if found.shape[1] == 0:
-        return found.sum(1)
-    if mode == "max":
-        if counts is None:
-            return found.max(1)[0]
-        least = found.masked_fill(~counts.unsqueeze(-1), float("-inf")).max(1)[0]
-        return least.masked_fill(~counts.any(1).unsqueeze(-1), 0)
+def _sums(rows: Tensor, ends: Array | None) -> Tensor:
+    """Sums of rows, of bags (bags, size, d) or, by where these end, of a vector (indices, d)."""
+    if ends is None:
+        return rows.sum(1)
+    bags = new_tensor(capture.call(bag_of_each, ends))
+    return rows.new_zeros((ends.size - 1, rows.shape[1])).index_add(0, bags, rows)
+
+
+def _largest(rows: Tensor, counts: Tensor | None) -> Tensor:
+    """Maxima of bags of rows (bags, size, d), of which those count for which ``counts`` holds."""
     if counts is None:
-        return found.sum(1) if mode == "sum" else found.mean(1)
-    total = _counted(found, counts).sum(1)
-    sizes = counts.to(found.dtype).sum(1, keepdim=True)
-    return total if mode == "sum" else total / sizes.clamp(min=1)
+        return rows.max(1)[0]
+    least = rows.masked_fill(~counts.unsqueeze(-1), float("-inf")).max(1)[0]
+    return least.masked_fill(~counts.any(1).unsqueeze(-1), 0)
 
 
-def _reduce_bags(found: Tensor, counts: Tensor | None, starts: Array, mode: str) -> Tensor:
-    """Bags of rows (indices, d) that begin at ``starts``, as ``_reduce_rows``."""
-    size = found.shape[0]
-    if not starts.size:
-        return found[:0]
-    if mode == "max" and size:
-        capture.refuse("embedding_bag() of maxima, whose bags are as large as values say")
-        places = new_tensor(_places_in_bags(starts, size))
-        inside = places >= 0
-        places = places.clamp(min=0)
-        if counts is not None:
-            inside = inside & counts[places]
-        return _reduce_rows(found[places], inside, mode)
-    bags = new_tensor(capture.call(_bag_of_each, starts, size))
-    empty = found.new_zeros((len(starts), found.shape[1]))
-    total = empty.index_add(0, bags, found if counts is None else _counted(found, counts))
-    if mode == "sum":
-        return total
-    ones = found.new_ones(size) if counts is None else counts.to(found.dtype)
-    sizes = found.new_zeros(len(starts)).index_add(0, bags, ones)
-    return total / sizes.clamp(min=1).unsqueeze(-1)
+def _largest_in_bags(rows: Tensor, counts: Tensor | None, ends: Array) -> Tensor:
+    """The same of bags of rows (indices, d), by where these end."""
+    if not rows.shape[0]:
+        return rows.new_zeros((ends.size - 1, rows.shape[1]))
+    capture.refuse("embedding_bag() of maxima, whose bags are as large as values say")
+    places = new_tensor(_places_in_bags(ends))
+    inside = places >= 0
+    places = places.clamp(min=0)
+    if counts is not None:
+        inside = inside & counts[places]
+    return _largest(rows[places], inside)
 
 
 def _counted(found: Tensor, counts: Tensor) -> Tensor:
@@ -266,12 +301,12 @@ def _check_offsets(starts: Array, count: int, ends: bool) -> None:
         )
     if not starts.size:
         return
-    if starts[0] != 0:
+    if starts.item(0) != 0:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
             f"position 0. However, got {starts[0]}"
         )
-    if starts[-1] > count:
+    if starts.item(-1) > count:
         raise RuntimeError(
             f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
             f"{starts[-1]}"
@@ -280,14 +315,23 @@ def _check_offsets(starts: Array, count: int, ends: bool) -> None:
         raise RuntimeError("embedding_bag: offsets must not decrease")
 
 
-def _bag_of_each(starts: Array, count: int) -> Array:
-    """The bag that each index of a vector is in."""
-    return np.searchsorted(starts, np.arange(count), side="right") - 1
+def _with_end(starts: Array, count: int) -> Array:
+    """Where bags begin, and the end of the last one."""
+    ends = np.empty(starts.size + 1, np.int64)
+    ends[:-1] = starts
+    ends[-1] = count
+    return ends
 
 
-def _places_in_bags(starts: Array, count: int) -> Array:
+def _sizes_of_bags(ends: Array, kind: Any) -> Array:
+    """The number of indices in each bag (bags, 1), at least one."""
+    made: Array = np.maximum(np.diff(ends), 1).reshape(-1, 1).astype(kind)
+    return made
+
+
+def _places_in_bags(ends: Array) -> Array:
     """The places of the indices of each bag (bags, size of the largest), -1 behind its end."""
-    sizes = np.diff(starts, append=count)
+    starts, sizes = ends[:-1], np.diff(ends)
     width = np.arange(max(sizes.max(initial=0), 1))
     return np.where(width < sizes[:, None], starts[:, None] + width, -1)
 

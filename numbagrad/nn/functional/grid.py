@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import scalar_type_name
-from ...executor import capture
+from ...executor.arrays import constant_beside
 from ...half_precision import converted
 from ...ops.pointwise.functions import floor, fmod
 from ...ops.pointwise.functions import round as nearest_number
@@ -237,7 +237,7 @@ def grid_sample(
     made = _sum_of_taps(values, taps[::-1], grid._array.shape[1:-1])
     if mode == "nearest" and (grid._requires_grad or is_transformed(grid)):
         # A gradient of zero, whatever the places are.
-        never = new_tensor(capture.constant(np.zeros((), bool)))
+        never = new_tensor(constant_beside(made._array, np.zeros((), bool)))
         made = made + where(never, places.sum(), 0.0)
     return made.half() if half else made
 
@@ -307,5 +307,5 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     lines = [_lines(n, align_corners) for n in size[2:]]
     along = np.meshgrid(*lines, indexing="ij")
     base = np.stack([*along[::-1], np.ones(size[2:])], -1).reshape(-1, rank + 1)
-    made = new_tensor(capture.constant(converted(base, theta._array.dtype))) @ theta.mT
+    made = new_tensor(constant_beside(theta._array, converted(base, theta._array.dtype))) @ theta.mT
     return made.reshape(size[0], *size[2:], rank)

@@ -13,6 +13,7 @@ from ...dispatch.layers import asks, descend
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...ops.arguments.check import check_tensors
+from ...ops.arguments.output import write_result
 from ...tensor import Tensor
 from ...transforms.levels import Transformed
 from .. import operators
@@ -22,12 +23,16 @@ __all__ = ["bilinear", "linear"]
 
 
 @autocasts("lower", asks_itself=True)
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """``input @ weight.T + bias`` for weight (out, in) and input (..., in).
 
     Raises:
         RuntimeError: if the sizes do not match.
     """
+    if out is not None:
+        return write_result("linear", linear(input, weight, bias), out)
     if layers.awake and asks(linear):
         return descend(linear, (input, weight, bias), {})
     try:

@@ -31,7 +31,7 @@ from .checks import (
     refuse_kinds,
     require_floats,
 )
-from .reduction import reduce_loss, reduction_name
+from .reduction import checked_reduction, reduce_loss, reduction_name
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss",
@@ -186,6 +186,8 @@ def l1_loss(
     _warn_sizes(input, target)
     if weight is not None:
         return _weighted("l1_loss", input, target, weight, reduction)
+    if "c" in (input._array.dtype.kind, target._array.dtype.kind):
+        return reduce_loss((input - target).abs(), checked_reduction(reduction))
     return _pointwise_loss("l1_loss", input, target, reduction)
 
 

@@ -219,7 +219,11 @@ def batch_norm(
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when training=False"
         )
-    return _standardised_by(input, running_mean, running_var, weight, bias, eps)
+    differentiated = grad_mode.enabled and any([
+        x is not None and x._requires_grad for x in (input, weight, bias)
+    ])  # fmt: skip
+    run = _standardised_by if differentiated else _standardised_in_shape
+    return run(input, running_mean, running_var, weight, bias, eps)
 
 
 def _single(input: Tensor) -> ValueError:
@@ -264,20 +268,28 @@ def _check_averages(
         )
 
 
+def _scale_of(
+    input: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None,
+    eps: float,
+) -> Tensor:  # fmt: skip
+    """The factor of every channel of (N, C, ...), after the checks of a batch norm."""
+    channels = input._array.shape[1]
+    parameters = {"running_mean": mean, "running_var": variance, "weight": weight, "bias": bias}
+    require_vector("batch_norm", channels, **parameters)
+    refuse_kinds("batch_norm", input, "biuc")
+    one_dtype("batch_norm", input, **parameters)
+    scale = (variance + eps).rsqrt()
+    return scale if weight is None else scale * weight
+
+
 def _by_channels(
     input: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None,
     eps: float,
 ) -> Tensor:  # fmt: skip
     """(N, C, ...) by a mean and a variance of every channel."""
     batch, channels, *sizes = input._array.shape
-    parameters = {"running_mean": mean, "running_var": variance, "weight": weight, "bias": bias}
-    require_vector("batch_norm", channels, **parameters)
-    refuse_kinds("batch_norm", input, "biuc")
-    one_dtype("batch_norm", input, **parameters)
+    scale = _scale_of(input, mean, variance, weight, bias, eps)
     places = math.prod(sizes)
-    scale = (variance + eps).rsqrt()
-    if weight is not None:
-        scale = scale * weight
     # As rows: of the places of a channel of a sample, with a value each, or of all channels. They
     # have another shape than what the statistics read, lest the difference be kept from there.
     shape = (batch * channels, places) if places > 1 else (batch, 1, channels)
@@ -287,6 +299,20 @@ def _by_channels(
 
     made = (input.reshape(shape) - of_rows(mean)) * of_rows(scale)
     return _affine(made, None, None if bias is None else of_rows(bias)).reshape(input.shape)
+
+
+@composite("NativeBatchNormBackward0", takes="parameters")
+def _standardised_in_shape(
+    input: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None,
+    eps: float,
+) -> Tensor:  # fmt: skip
+    """``_by_channels`` in the input's own shape, so that a program joins it with what is around.
+
+    For calls that nothing differentiates: the sums of a gradient want rows.
+    """
+    rank = input._array.ndim
+    scale = _per_channel(_scale_of(input, mean, variance, weight, bias, eps), rank)
+    return _affine((input - _per_channel(mean, rank)) * scale, None, _per_channel(bias, rank))
 
 
 _standardised_by = composite("NativeBatchNormBackward0", takes="parameters")(_by_channels)

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from ...backend import foreign
 from ...dispatch.policies import autocasts
-from ...executor import capture
+from ...executor.arrays import constant_beside, embedded
 from ...number_range import checked_number
-from ...ops.arguments.kinds import Real
+from ...ops.arguments.requirements import is_complex_number
 from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
+from ...type_names import type_name
 from .checks import refuse_kinds
 
 __all__ = ["pad"]
@@ -24,10 +26,19 @@ __all__ = ["pad"]
 
 _pad_constant = TensorOperator(
     "constant_pad_nd",
-    lambda input, widths, value: np.pad(input, widths, constant_values=input.dtype.type(value)),
+    lambda input, widths, value: _with_constant(input, widths, value),
     {"input": lambda grad, widths, input_shape: _unpad(grad, widths, input_shape)},
     batch=stacked(widths=lambda widths, size: ((0, 0), *widths)),
+    portable=True,
 )
+
+
+def _with_constant(array: Any, widths: Any, value: Any) -> Any:
+    if foreign(array) is None:
+        return np.pad(array, widths, constant_values=array.dtype.type(value))
+    shape = [a + n + b for (a, b), n in zip(widths, array.shape, strict=True)]
+    inside = tuple([slice(a, a + n) for (a, _), n in zip(widths, array.shape, strict=True)])
+    return embedded(array, shape, lambda whole: whole[inside], value)
 
 
 def _unpad(grad: Tensor, widths: Any, shape: tuple[int, ...]) -> Tensor:
@@ -39,12 +50,20 @@ _PAD_MODES: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circul
 
 
 def pad(
-    input: Tensor, pad: Sequence[int], mode: str = "constant", value: Real | None = None
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: complex | None = None
 ) -> Tensor:
     """``input`` with elements added before and after, given for the last dimension first.
 
     Negative numbers take elements away. Modes are "constant", "reflect", "replicate", "circular".
     """
+    if value is not None and not (input._array.dtype.kind == "c" and is_complex_number(value)):
+        is_scalar = isinstance(value, Tensor) and value._array.ndim == 0
+        if is_complex_number(value) or not (
+            is_scalar or isinstance(value, (int, float, np.generic))
+        ):
+            raise TypeError(
+                f"pad(): argument 'value' (position 4) must be float, not {type_name(value)}"
+            )
     rank = input._array.ndim
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
@@ -125,7 +144,7 @@ def _pad_by_copies(input: Tensor, widths: tuple[tuple[int, int], ...], mode: str
     for dim, width in enumerate(widths):
         if any(width):
             source = np.pad(np.arange(input._array.shape[dim]), width, _PAD_MODES[mode])
-            input = input.index_select(dim, new_tensor(capture.constant(source)))
+            input = input.index_select(dim, new_tensor(constant_beside(input._array, source)))
     return input
 
 

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...backend import foreign
 from ...dispatch.policies import autocasts
-from ...executor import capture, indexing
+from ...executor import indexing
 from ...executor import pooling as executor
+from ...executor.arrays import constant_beside
 from ...half_precision import converted
 from ...ops.arguments.kinds import Sizes
-from ...ops.creation.filled import zeros
 from ...ops.indexing.gather import scatter_add_operator
 from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
@@ -101,7 +102,9 @@ def _counts_in(windows: Windows, shape: tuple[int, ...], ceil_mode: bool) -> tup
 def _largest(array: Array, counts: tuple[int, ...], windows: Windows) -> Array:
     if array.dtype.kind == "b":
         raise NotImplementedError(f"\"max_pool{len(counts)}d\" not implemented for 'Bool'")
-    return executor.largest(np.ascontiguousarray(array), counts, windows)
+    if foreign(array) is None:
+        array = np.ascontiguousarray(array)
+    return executor.largest(array, counts, windows)
 
 
 def _flattened(where: Array) -> Array:
@@ -119,7 +122,7 @@ def _put_back(values: Tensor, where: Tensor, sizes: tuple[int, ...], name: str) 
     """Values, summed in spatial dimensions of these sizes where they were taken from."""
     if where._array.size and executor.has_sums(values._array):
         return _putting(name)(values, where, sizes)
-    flat = zeros(*values.shape[:2], math.prod(sizes), dtype=values.dtype)
+    flat = values.new_zeros(*values.shape[:2], math.prod(sizes))
     made: Tensor = scatter_add_operator(flat, 2, where.flatten(2), values.flatten(2))
     return made.view(*values.shape[:2], *sizes)
 
@@ -136,6 +139,7 @@ def _taking(name: str) -> TensorOperator:
         },
         grad_fn=f"{name}Backward0",
         batch=folded,
+        portable=True,
     )
 
 
@@ -160,6 +164,7 @@ _largest_of_windows = TensorOperator(
     lambda input, counts, windows: _largest(input, counts, windows),
     {},
     batch=folded,
+    portable=True,
 )
 _largest_of_all_parts = TensorOperator(
     "adaptive_max_pool", lambda input, counts: _largest_in_parts(input, counts), {}, batch=folded
@@ -249,25 +254,27 @@ _window_sums = TensorOperator(
     lambda input, geometry: _sums_of_windows(input, geometry),
     {"input": lambda grad, geometry: _spread(grad, geometry)},
     batch=folded,
+    portable=True,
 )
 _spread = TensorOperator(
     "avg_pool_backward",
     lambda input, geometry: _to_all_places(input, geometry),
     {"input": lambda grad, geometry: _window_sums(grad, geometry)},
     batch=folded,
+    portable=True,
 )
 
 
 def _sums_of_windows(input: Array, geometry: _Geometry) -> Array:
     windows = geometry.windows
-    if executor.has_sums(input):
+    if foreign(input) is not None or executor.has_sums(input):
         return executor.window_sums(input, geometry.counts, windows)
     return windows.sums(input, geometry.counts)
 
 
 def _to_all_places(sums: Array, geometry: _Geometry) -> Array:
     windows = geometry.windows
-    if executor.has_sums(sums):
+    if foreign(sums) is not None or executor.has_sums(sums):
         return executor.spread_sums(sums, geometry.sizes, windows)
     ones = (1,) * len(windows.kernel)
     column = sums.reshape(*sums.shape[:2], *ones, *geometry.counts)
@@ -311,7 +318,7 @@ def _avg_pool(
         if (elements == elements.flat[0]).all():
             made = sums.div(int(elements.flat[0]), rounding_mode=mode)
         else:
-            divisors = capture.constant(converted(elements, inputs._array.dtype))
+            divisors = constant_beside(inputs._array, converted(elements, inputs._array.dtype))
             made = sums.div(new_tensor(divisors), rounding_mode=mode)
     return made if inputs is input else made.squeeze(0)
 
@@ -458,7 +465,7 @@ def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
         for row, start, end in zip(weights, *_parts(size, count), strict=True):
             row[start:end] = 1 / (end - start)
         weights = converted(weights, input._array.dtype)
-        input = along(input, axis, new_tensor(capture.constant(weights)))
+        input = along(input, axis, new_tensor(constant_beside(input._array, weights)))
     return input
 
 

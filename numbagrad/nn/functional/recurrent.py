@@ -1,8 +1,8 @@
 """Recurrent cells and layers: Elman networks, LSTM and GRU, step by step over a sequence.
 
-The layers of ``nn/recurrent.py`` call these functions. What happens to the gates of a step is one
-pointwise operator, so one kernel forward and one backward; their gradients are derived from the
-formulas.
+The layers of ``nn/recurrent.py`` call these functions. All steps of a layer are one operator with
+kernels of its own (``executor/recurrent.py``). Cells, and layers that have no kernels, go step by
+step; what happens to the gates of a step is a pointwise operator then, whose gradient is derived.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ...dispatch import layers
+from ...executor import recurrent as executor
+from ...executor.recurrent import Steps
 from ...formula import maximum, sigmoid, tanh
 from ...ops.operators.definition import PointwiseDefinition
+from ...ops.operators.kernel_operator import KernelOperator
 from ...ops.operators.pointwise_operator import PointwiseOperator
-from ...ops.views.join import cat, stack
-from ...tensor import Tensor
+from ...ops.views.join import cat
+from ...tensor import Tensor, new_tensor
 from .linear import linear
 
 __all__ = ["CELLS", "Weights", "run_layer", "run_packed_layer"]
@@ -158,37 +162,30 @@ def check_cell(name: str, mode: str, input: Tensor, state: State, weights: Weigh
             )
 
 
-def run_layer(
-    mode: str, input: Tensor, state: State, weights: Weights, reverse: bool = False
-) -> tuple[Tensor, State]:
-    """One layer over a sequence (time, batch, features), from its end if ``reverse``.
-
-    Returns the hidden states of all times, and the last state.
-    """
-    step = CELLS[mode].step
-    times: Sequence[Tensor] = input_gates(mode, input, weights).unbind(0)
-    outputs = []
-    for gates in reversed(times) if reverse else times:
-        state = step(gates, state, weights)
-        outputs.append(state[0])
-    return stack(outputs[::-1] if reverse else outputs), state
+# --- layers ---------------------------------------------------------------------------------------
 
 
-def run_packed_layer(
-    mode: str,
+def _all_steps(
     input: Tensor,
-    sizes: list[int],
-    state: State,
-    weights: Weights,
-    reverse: bool = False,
-) -> tuple[Tensor, State]:
-    """One layer over packed sequences (elements, features), from their ends if ``reverse``.
+    hidden: Tensor,
+    cell: Tensor | None,
+    of_input: Tensor,
+    of_hidden: Tensor,
+    input_bias: Tensor | None,
+    hidden_bias: Tensor | None,
+    projection: Tensor | None,
+    mode: str,
+    steps: Steps,
+) -> tuple[Tensor, ...]:
+    """One layer over elements (elements, features), step by step.
 
-    ``sizes`` says how many sequences have an element at each step. Returns the hidden states of all
-    elements, and the last states of all sequences.
+    Returns the hidden states of all elements, and the last states of all sequences.
     """
+    weights = Weights(of_input, of_hidden, input_bias, hidden_bias, projection)
     step = CELLS[mode].step
-    pieces = list(zip(input_gates(mode, input, weights).split(sizes), sizes, strict=True))
+    state = (hidden,) if cell is None else (hidden, cell)
+    sizes, reverse = steps
+    pieces = list(zip(input_gates(mode, input, weights).split(list(sizes)), sizes, strict=True))
     outputs: list[Tensor] = []
     ended: list[State] = []
     present = sizes[-1] if reverse else sizes[0]
@@ -205,4 +202,104 @@ def run_packed_layer(
         outputs.append(now[0])
     if ended:
         now = tuple([cat(parts) for parts in zip(now, *reversed(ended), strict=True)])
-    return cat(outputs[::-1] if reverse else outputs), now
+    return cat(outputs[::-1] if reverse else outputs), *now
+
+
+def _takes(
+    input: Any, hidden: Any, cell: Any, of_input: Any, of_hidden: Any, input_bias: Any,
+    hidden_bias: Any, projection: Any, mode: str, steps: Steps,
+) -> bool:  # fmt: skip
+    """Whether kernels compute all steps of these arrays, and nobody looks at single operators."""
+    if projection is not None or layers.awake:
+        return False
+    state = (hidden,) if cell is None else (hidden, cell)
+    return executor.takes(mode, steps, input, state, (of_input, of_hidden, input_bias, hidden_bias))
+
+
+def _forward(
+    input: Any, hidden: Any, cell: Any, of_input: Any, of_hidden: Any, input_bias: Any,
+    hidden_bias: Any, projection: Any, mode: str, steps: Steps,
+) -> tuple[Any, ...]:  # fmt: skip
+    weights = of_input, of_hidden, input_bias, hidden_bias
+    made = executor.forward(mode, steps, input, (hidden, cell), weights)
+    output, *others = [x for x in made if x is not None]
+    if mode in _READS_RESULT:
+        return output, *others
+    return executor.copied(output), *others, output
+
+
+def _gradients(
+    grads: Sequence[Tensor | None], arguments: Sequence[Any], results: Sequence[Any],
+    kept: Sequence[Any], needed: Sequence[bool],
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """The gradients of a layer: those of its gates by a kernel, and products with them."""
+    input, hidden, cell, of_input, of_hidden, input_bias, hidden_bias, _, mode, steps = arguments
+    extra = kept[1] if executor.CELLS[mode].has_extra else None
+    output = results[0] if mode in _READS_RESULT else kept[-1]
+    state = [x._array for x in (hidden, cell) if x is not None]
+    given = [None if x is None else x._array for x in grads]
+    found = executor.backward(mode, steps, (output, kept[0], extra), state, of_hidden._array, given)
+    gates, sums, previous = [new_tensor(x) for x in found[:3]]
+    makers: tuple[tuple[Any, Callable[[], Tensor]], ...] = (
+        (input, lambda: gates.mm(of_input)),
+        (hidden, lambda: new_tensor(found.hidden)),
+        (cell, lambda: new_tensor(found.cell)),  # type: ignore[arg-type]
+        (of_input, lambda: gates.t().mm(input)),
+        (of_hidden, lambda: sums.t().mm(previous)),
+        (input_bias, lambda: gates.sum(0)),
+        (hidden_bias, lambda: sums.sum(0)),
+    )
+    present = [make for tensor, make in makers if tensor is not None]
+    return tuple([make() if need else None for make, need in zip(present, needed, strict=True)])
+
+
+#: Layers whose result the backward reads, which may not be written then; as in torch.
+_READS_RESULT = ("LSTM",)
+
+
+def _layer(mode: str) -> KernelOperator:
+    reads = mode in _READS_RESULT
+    return KernelOperator(
+        f"{mode.lower()}_layer", _all_steps, _takes, _forward, _gradients,
+        "MkldnnRnnLayerBackward0" if reads else "StackBackward0", 3 if reads else 2, int(reads),
+    )  # fmt: skip
+
+
+_OPERATORS = {mode: _layer(mode) for mode in CELLS}
+
+
+def _run(
+    mode: str, input: Tensor, steps: Steps, state: State, weights: Weights
+) -> tuple[Tensor, State]:
+    hidden, cell = state if len(state) == 2 else (state[0], None)
+    output, *last = _OPERATORS[mode](input, hidden, cell, *weights, mode, steps)
+    return output, tuple(last)
+
+
+def run_layer(
+    mode: str, input: Tensor, state: State, weights: Weights, reverse: bool = False
+) -> tuple[Tensor, State]:
+    """One layer over a sequence (time, batch, features), from its end if ``reverse``.
+
+    Returns the hidden states of all times, and the last state.
+    """
+    times, batch = input._array.shape[:2]
+    steps = Steps((batch,) * times, reverse)
+    output, last = _run(mode, input.flatten(0, 1), steps, state, weights)
+    return output.unflatten(0, (times, batch)), last
+
+
+def run_packed_layer(
+    mode: str,
+    input: Tensor,
+    sizes: list[int],
+    state: State,
+    weights: Weights,
+    reverse: bool = False,
+) -> tuple[Tensor, State]:
+    """One layer over packed sequences (elements, features), from their ends if ``reverse``.
+
+    ``sizes`` says how many sequences have an element at each step. Returns the hidden states of all
+    elements, and the last states of all sequences.
+    """
+    return _run(mode, input, Steps(tuple(sizes), reverse), state, weights)

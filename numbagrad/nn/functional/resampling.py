@@ -1,7 +1,8 @@
 """Resampling of images and other grids: ``interpolate``, and channels as pixels and back.
 
 Called by users and by the layers of ``nn/resampling.py``. Linear interpolation is a product with a
-matrix of two weights a row along each dimension; the nearest elements are read by their places.
+matrix of two weights a row along each dimension; the nearest elements have kernels
+(``executor/nearest.py``), and where these know no dtype they are read by their places.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...dispatch.policies import autocasts
-from ...executor import capture, indexing
+from ...executor import capture, indexing, nearest
 from ...executor.arrays import filled
 from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
@@ -137,6 +138,25 @@ def interpolate(
     else:
         raise ValueError("either size or scale_factor should be defined")
     _check(input, mode, align_corners)
+    return resampled(
+        input, tuple(counts), tuple(factors), mode, bool(align_corners), bool(antialias)
+    )
+
+
+def resampled(
+    input: Tensor,
+    counts: tuple[int, ...],
+    factors: tuple[float | None, ...],
+    mode: str,
+    align_corners: bool,
+    antialias: bool,
+) -> Tensor:
+    """``interpolate`` to sizes, by factors where they are not None, of a mode that was checked.
+
+    Raises:
+        RuntimeError: for sizes without elements.
+    """
+    sizes = input._array.shape[2:]
     refuse_kinds("interpolate", input, "bic" if mode.startswith("nearest") else "biuc")
     if 0 in sizes or (counts and min(counts) <= 0):
         raise RuntimeError(
@@ -146,9 +166,7 @@ def interpolate(
     if mode == "area":
         return adaptive_avg_pool(len(sizes), input, counts)
     require_elements("interpolate", input, 1)
-    grid = Grid(
-        tuple(sizes), tuple(counts), tuple(factors), mode, bool(align_corners), bool(antialias)
-    )
+    grid = Grid(sizes, counts, factors, mode, align_corners, antialias)
     made: Tensor = _OPERATORS[f"{mode} aa" if antialias else mode, len(sizes)](input, grid)
     return made
 
@@ -261,23 +279,48 @@ def _nearest_places(size: int, count: int, step: float, middle: float) -> Array:
     return np.minimum(places, size - 1).astype(np.int64)
 
 
-def _resampled(array: Array, grid: Grid, adjoint: bool) -> Array:
-    """The new elements; or, as the adjoint, for each old element the sum over where it went."""
+def _places(grid: Grid) -> list[Array]:
+    """The places of the nearest elements in each dimension."""
     middle = 0.5 if grid.mode == "nearest-exact" else 0.0
-    rank = len(grid.sizes)
-    for dim, (n, count, step) in enumerate(zip(grid.sizes, grid.counts, grid.steps(), strict=True)):
-        if grid.mode in _LINEAR:
-            matrix = _weights(grid, n, count, step, array.dtype)
-            matrix = capture.constant(matrix.T if adjoint else matrix)
-            array = along(new_tensor(array), dim - rank, new_tensor(matrix))._array
-            continue
-        places = capture.constant(_nearest_places(n, count, step, middle))
+    return [
+        _nearest_places(n, count, step, middle)
+        for n, count, step in zip(grid.sizes, grid.counts, grid.steps(), strict=True)
+    ]
+
+
+@functools.lru_cache(maxsize=256)
+def _nearest_words(grid: Grid, adjoint: bool) -> Array:
+    words = nearest.ends_words if adjoint else nearest.places_words
+    return words(grid.sizes, _places(grid))
+
+
+def _nearest(array: Array, grid: Grid, adjoint: bool) -> Array:
+    """``_resampled`` by the nearest element."""
+    if nearest.has_kernels(array):
+        words = _nearest_words(grid, adjoint)
+        if adjoint:
+            return nearest.gathered_back(array, grid.sizes, words)
+        return nearest.repeated(array, grid.counts, words)
+    for dim, (n, places) in enumerate(zip(grid.sizes, _places(grid), strict=True)):
+        places = capture.constant(places)
         if not adjoint:
             array = indexing.index_select(array, dim + 2, places)
             continue
         summed = filled((*array.shape[: dim + 2], n, *array.shape[dim + 3 :]), array.dtype, 0)
         indexing.index_add(summed, dim + 2, places, array)
         array = summed
+    return array
+
+
+def _resampled(array: Array, grid: Grid, adjoint: bool) -> Array:
+    """The new elements; or, as the adjoint, for each old element the sum over where it went."""
+    if grid.mode not in _LINEAR:
+        return _nearest(array, grid, adjoint)
+    rank = len(grid.sizes)
+    for dim, (n, count, step) in enumerate(zip(grid.sizes, grid.counts, grid.steps(), strict=True)):
+        matrix = _weights(grid, n, count, step, array.dtype)
+        matrix = capture.constant(matrix.T if adjoint else matrix)
+        array = along(new_tensor(array), dim - rank, new_tensor(matrix))._array
     return array
 
 

@@ -75,6 +75,7 @@ from numbagrad.nn.linear import Flatten as Flatten
 from numbagrad.nn.linear import Identity as Identity
 from numbagrad.nn.linear import Linear as Linear
 from numbagrad.nn.linear import Unflatten as Unflatten
+from numbagrad.nn.linear_loss import LinearCrossEntropyLoss as LinearCrossEntropyLoss
 from numbagrad.nn.loss import BCELoss as BCELoss
 from numbagrad.nn.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from numbagrad.nn.loss import CTCLoss as CTCLoss

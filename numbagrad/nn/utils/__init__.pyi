@@ -19,6 +19,11 @@ from numbagrad.nn.utils import rnn as rnn
 from numbagrad.nn.utils.clip_grad import clip_grad_norm as clip_grad_norm
 from numbagrad.nn.utils.convert_parameters import parameters_to_vector as parameters_to_vector
 from numbagrad.nn.utils.convert_parameters import vector_to_parameters as vector_to_parameters
+from numbagrad.nn.utils.fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
+from numbagrad.nn.utils.fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
+from numbagrad.nn.utils.fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
+from numbagrad.nn.utils.fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
+from numbagrad.nn.utils.init import skip_init as skip_init
 from numbagrad.nn.utils.spectral_norm import remove_spectral_norm as remove_spectral_norm
 from numbagrad.nn.utils.spectral_norm import spectral_norm as spectral_norm
 from numbagrad.nn.utils.weight_norm import remove_weight_norm as remove_weight_norm

@@ -56,6 +56,42 @@ def _missing_out(function: Callable[..., Any], name: str) -> str:
     return "" if "out" in inspect.signature(function).parameters else OUT.get(name, "")
 
 
+class _Combinations:
+    """Combinations of types of arguments that a function was called with.
+
+    Attributes:
+        known: those that were found right, with the types of elements if these count.
+    """
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+        self.known: set[Any] = set()
+
+    def look(self, arguments: tuple[Any, ...], keywords: dict[str, Any], types: Any) -> None:
+        """Check arguments whose ``types`` are not known; raises what is wrong with them."""
+        elements = (types, *element_types(arguments), *element_types(keywords.values()))
+        if elements not in self.known:
+            right = self._kinds.check(arguments, keywords)
+            if right is not Right.BY_VALUES:
+                self.known.add(types if right is Right.BY_TYPES else elements)
+
+    def look_at_keywords(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """``look`` for a call with keywords, unless their types are known."""
+        types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
+        if types not in self.known:
+            self.look(arguments, keywords, types)
+
+
+def _explained(
+    kinds: Kinds, arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception
+) -> dict[str, Any] | None:
+    """The keywords under torch's names, if they had NumPy's; else what is wrong is raised."""
+    renamed = kinds.in_torchs_names(keywords) if keywords else None
+    if renamed is None:
+        argument_errors.explain(kinds, arguments, keywords, error)
+    return renamed
+
+
 def checked(
     function: Function,
     name: str = "",
@@ -77,30 +113,9 @@ def checked(
     kinds, looks, how = Kinds(function, name, is_method=is_method), ahead, out
     compute: Callable[..., Any] = function
     interest = layers.PUBLIC
-    #: The combinations of types that were found right, with those of elements if they count.
-    known: set[Any] = set()
+    combinations = _Combinations(kinds)
+    known, look = combinations.known, combinations.look
     rule = rule_of(kinds.name) if ahead else None
-
-    def look(arguments: tuple[Any, ...], keywords: dict[str, Any], types: Any) -> None:
-        elements = (types, *element_types(arguments), *element_types(keywords.values()))
-        if elements not in known:
-            right = kinds.check(arguments, keywords)
-            if right is not Right.BY_VALUES:
-                known.add(types if right is Right.BY_TYPES else elements)
-
-    def checked_keywords(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        types = (*map(type, arguments), *keywords, *map(type, keywords.values()))
-        if types not in known:
-            look(arguments, keywords, types)
-
-    def explained(
-        arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception
-    ) -> dict[str, Any] | None:
-        """The keywords under torch's names, if they had NumPy's; else what is wrong is raised."""
-        renamed = kinds.in_torchs_names(keywords) if keywords else None
-        if renamed is None:
-            argument_errors.explain(kinds, arguments, keywords, error)
-        return renamed
 
     def asks() -> bool:
         return bool(layers.awake & interest) and layers.asks(public)
@@ -113,7 +128,7 @@ def checked(
             if how and (target := keywords.pop("out", None)) is not None:
                 return call_into(kinds.name, how, public, arguments, keywords, target)
             if looks:
-                checked_keywords(arguments, keywords)
+                combinations.look_at_keywords(arguments, keywords)
         elif looks:
             types = (*map(type, arguments),)
             if types not in known:
@@ -123,7 +138,7 @@ def checked(
         try:
             return compute(*arguments, **keywords)
         except _FAILURES as error:
-            renamed = explained(arguments, keywords, error)
+            renamed = _explained(kinds, arguments, keywords, error)
             if renamed is None:
                 raise
         return public(*arguments, **renamed)

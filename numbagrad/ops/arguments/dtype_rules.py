@@ -82,7 +82,7 @@ _RULES: dict[str, Rule] = {
                     _without("bc")),
     **dict.fromkeys(
         """
-        dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout
+        dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout
         unique unique_consecutive bucketize
         """.split(),
         _without("c"),

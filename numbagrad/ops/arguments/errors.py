@@ -228,7 +228,10 @@ class _Form:
 
 
 #: What torch calls arguments that may be given by the names that NumPy has for them.
-_NAMES_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
+_NAMES_OF_NUMPY = {
+    "axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other",
+    "split_size": "split_size_or_sections",  # of the method, in torch
+}  # fmt: skip
 
 
 class Kinds:

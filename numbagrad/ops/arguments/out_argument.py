@@ -20,6 +20,7 @@ __all__ = ["OUT", "call_into"]
 OUT: dict[str, str] = {
     **dict.fromkeys(
         """
+        _batch_norm_with_update _chunk_cat _native_batch_norm_legit
         aminmax argmax argmin bucketize cummax cummin diag gather geqrf hardshrink histc index_add
         index_copy index_reduce index_select isin kthvalue logcumsumexp lu_unpack masked_select
         median mode msort nanmedian native_batch_norm nonzero orgqr qr quantile scatter
@@ -30,9 +31,10 @@ OUT: dict[str, str] = {
         linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.matrix_norm linalg.norm linalg.qr
         linalg.slogdet linalg.solve_ex linalg.svdvals linalg.vector_norm linalg.eigvalsh
         linalg.cholesky_ex linalg.eigh linalg.inv_ex linalg.svd
-        amax amin max min norm softmax log_softmax
+        amax amin frobenius_norm max min norm nuclear_norm softmax log_softmax
         nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.gelu
-        nn.functional.hardshrink nn.functional.logsigmoid nn.functional.softshrink
+        nn.functional.hardshrink nn.functional.logsigmoid
+        nn.functional.softplus nn.functional.softshrink
         """.split(),
         "same",
     ),

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...autograd import tensor_interface as tensors
 from ...dtype import can_cast, scalar_type_name
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...tensor import Tensor
 from ...transforms.reading import refuse_tangents
 from ...type_names import type_name
-from ..writing.inplace import copy_
 from .requirements import refuse_gradients, resize_output
 
 __all__: list[str] = []
@@ -65,7 +65,8 @@ def write_result(
     if out._array.shape == result._array.shape or (casts and not whole):
         refuse_overlap(out._array, [x._array for x in reads], whole=whole)
     resize_output(out, result._array.shape)
-    return copy_(out, result)
+    written: Tensor = tensors.copy_into(out, result)
+    return written
 
 
 def write_results(name: str, results: Sequence[Tensor], out: Any) -> list[Tensor]:

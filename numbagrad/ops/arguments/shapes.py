@@ -155,6 +155,10 @@ def expansion(own: Shape, own_strides: Shape, shape: Shape) -> tuple[Shape, Shap
             strides[place] = stride
         elif old != 1 or new < 0:
             raise _bad_expand(own, shape)
+    if own:  # of a new dimension that repeats nothing
+        for place in range(added - 1, -1, -1):
+            if complete[place] == 1:
+                strides[place] = complete[place + 1] * strides[place + 1]
     return tuple(complete), tuple(strides)
 
 

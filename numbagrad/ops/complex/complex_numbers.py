@@ -16,6 +16,7 @@ from ...autograd.writes.regions import install_parts
 from ...dispatch.policies import autocasts
 from ...dtype import bfloat16, scalar_type_name
 from ...dtype import dtype as DType
+from ...executor.arrays import constant_beside
 from ...executor.complex_parts import from_parts, parts_of_array
 from ...formula import complex as lifted
 from ...formula import symbol
@@ -201,7 +202,7 @@ def isreal(input: Tensor) -> Tensor:
     """Whether each element has no imaginary part."""
     if input._array.dtype.kind == "c":
         return pointwise("eq")(imag(input), 0)
-    return new_tensor(np.ones(input._array.shape, bool))
+    return new_tensor(constant_beside(input._array, np.ones(input._array.shape, bool)))
 
 
 def detach(input: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from ...formula import symbol
 from ...formula.complex import Complex
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import LazyConj, pending, settled, state_of
+from ...transforms.unwrapping import install_resolve
 from ..methods.registry import method
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
@@ -166,7 +167,7 @@ def _resolved(input: Tensor) -> Tensor:
     return made
 
 
-transformations.install_resolve(_resolved)
+install_resolve(_resolved)
 
 
 def _copied(input: Tensor) -> Tensor:

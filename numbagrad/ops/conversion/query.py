@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...backend import on_host
 from ...dtype import dtype as DType
 from ...dtype import scalar_dtype, type_string
 from ...executor import capture
@@ -92,7 +93,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
         raise RuntimeError(
             "Batching rule not implemented for aten::equal. We could not generate a fallback."
         )
-    return bool(pointwise("eq")(input, other)._array.all())
+    return bool(on_host(pointwise("eq")(input, other)._array).all())
 
 
 @method()
@@ -115,7 +116,7 @@ def allclose(
             "vmap over torch.allclose isn't supported yet. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues if you need this feature."
         )
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+    return bool(on_host(isclose(input, other, rtol, atol, equal_nan)._array).all())
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:

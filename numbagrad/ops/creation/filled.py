@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...backend import backend_for, device_of, foreign
-from ...dispatch.transformations import like_samples, new_samples
+from ...backend import backend_for, device_of, home_of
 from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
 from ...dtype import get_default_dtype, scalar_dtype
@@ -25,14 +24,15 @@ from ...layout import contiguous_format, preserve_format
 from ...number_range import checked_number
 from ...tensor import Tensor
 from ...transforms.levels import is_transformed
+from ...transforms.unwrapping import like_samples, new_samples
 from ...type_names import type_name
 from ..arguments.kinds import Ints, takes
 from ..arguments.requirements import kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
 from ..methods.registry import method
 
 __all__ = [
-    "empty", "empty_like", "empty_strided", "eye", "full", "full_like", "ones", "ones_like",
-    "scalar_tensor", "zeros", "zeros_like",
+    "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "full", "full_like", "ones",
+    "ones_like", "scalar_tensor", "zeros", "zeros_like",
 ]  # fmt: skip
 
 Number = bool | int | float
@@ -102,7 +102,7 @@ def empty_array_like(
 ) -> np.ndarray[Any, Any]:
     """Memory of the shape of ``input``, in the order of its strides unless told otherwise."""
     array = input._array
-    where = foreign(array) if device is None else backend_for(device)
+    where = home_of(array) if device is None else backend_for(device)
     kind = numpy_dtype(function, dtype, array.dtype)
     if memory_format is contiguous_format:
         return new_array(array.shape, kind, where)
@@ -216,6 +216,43 @@ def empty_strided(
         )
     strides = tuple([step * kind.itemsize for step in steps])
     return leaf(Form(tuple(shape), strides, kind).with_gaps(), requires_grad, None, where)
+
+
+def empty_permuted(
+    size: Ints,
+    physical_layout: Ints,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor without gaps whose dimensions lie in memory in a given order, outermost first.
+
+    Raises:
+        RuntimeError: unless ``physical_layout`` has every dimension once.
+    """
+    shape, order = tuple(size), tuple(physical_layout)
+    if len(shape) != len(order):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for place, dim in enumerate(order):
+        if not 0 <= dim < len(shape):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got "
+                f"{dim} at index {place})"
+            )
+    if len(set(order)) != len(order):
+        raise RuntimeError(f"Duplicate dim not allowed in physical_layout {list(order)}")
+    strides, step = [1] * len(shape), 1
+    for dim in reversed(order):
+        strides[dim] = step
+        step *= max(shape[dim], 1)
+    return empty_strided(
+        shape, strides, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def _dtype_of_number(function: str, value: Any) -> DType:

@@ -14,7 +14,6 @@ import numpy as np
 
 from ... import half_precision as half
 from ...backend import backend_for, device_of, foreign, may_share
-from ...dispatch.transformations import resolved
 from ...dtype import bool_, complex_of, dtype_from_user, get_default_dtype, int64, promote_types
 from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
@@ -23,6 +22,7 @@ from ...executor.capture import constant
 from ...number_range import SAFE
 from ...tensor import Tensor, new_tensor
 from ...tensor.dlpack import is_capsule
+from ...transforms.unwrapping import resolved
 from ...untyped_storage import UntypedStorage
 from ...warn_once import warn_caller
 from ..arguments.requirements import converted, leaf, numpy_dtype
@@ -93,6 +93,8 @@ def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
         return constant(_array_of_leaves([data], kind).reshape(()))
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if hasattr(data, "__cuda_array_interface__"):
+        return array_of(_adopted(data), kind)
     if hasattr(data, "__array__") and not isinstance(data, Sequence):
         return array_of(np.asarray(data), kind)
     if not (hasattr(data, "__len__") and hasattr(data, "__getitem__")) or isinstance(data, dict):
@@ -280,6 +282,12 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     return new_tensor(ndarray.view(np.ndarray))
 
 
+def _adopted(data: Any) -> Tensor:
+    """A tensor on the memory of an object of a GPU."""
+    where: Any = backend_for("cuda")
+    return new_tensor(where.adopt(data))
+
+
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """``data`` as a tensor: the same memory, and for a tensor its history, where dtypes agree."""
     where = backend_for(device)
@@ -288,6 +296,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         if device is not None and where is not foreign(data._array):
             data = data.to(device)
         return data if kind is None or data._array.dtype == kind else data.to(dtype)
+    if hasattr(data, "__cuda_array_interface__"):
+        made = _adopted(data)
+        return as_tensor(made, dtype, device)
     if where is None and isinstance(data, np.ndarray) and (kind is None or data.dtype == kind):
         return from_numpy(data)
     return leaf(array_of(data, kind), False, None, where)

@@ -19,10 +19,11 @@ from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write, compute_then_write
-from ...backend import Backend, backend_for, foreign
+from ...backend import Backend, backend_for, foreign, on_host
 from ...dtype import int64, scalar_type_name
 from ...executor import capture
 from ...executor.arrays import filled, new_array
+from ...executor.plan.sharing import check_written_once
 from ...number_range import checked_number
 from ...random import Generator, default_generator, initial_seed, manual_seed, seed
 from ...tensor import Tensor, new_tensor
@@ -380,6 +381,7 @@ _bernoulli = TensorOperator(
     lambda input, draw: _drawn(input, draw),
     {"input": lambda grad: zeros_like(grad)},
     takes_half=True,
+    portable=True,
 )
 
 
@@ -390,9 +392,11 @@ def bernoulli(
 ) -> Tensor:
     """Ones with the probabilities in ``input``, or with probability ``p``, else zeros."""
     require_tensor("bernoulli", input)
+    if out is not None:
+        check_written_once(out._array)
     if has_samples() or is_transformed(input):
         return _bernoulli_of_samples(input, p, generator)
-    probabilities = input._array if p is None else p
+    probabilities = on_host(input._array if p is None else p)
 
     def draw(array: np.ndarray[Any, Any]) -> None:
         filling.fill_bernoulli(generator, array, probabilities)
@@ -458,8 +462,8 @@ _multinomial = TensorOperator(
 
 
 def _drawn(array: np.ndarray[Any, Any], draw: Draw) -> np.ndarray[Any, Any]:
-    made = np.empty_like(array)
-    draw(made)
+    made = new_array(array.shape, array.dtype, foreign(array))
+    drawn_into(made, draw)
     return made
 
 
@@ -471,6 +475,7 @@ def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
         {"input": lambda grad: zeros_like(grad)},
         grad_fn=grad_fn or camel_case(name) + "Backward0",
         takes_half=True,
+        portable=True,
     )
 
     def fill_plain(tensor: Tensor, draw: Draw) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.grad_mode import state as grad_mode
 from ...backend import may_share
 from ...dtype import scalar_type_name
 from ...executor import capture, copying
 from ...executor import indexing as executor
-from ...executor.arrays import embedded, filled_like
+from ...executor.arrays import constant_beside, embedded, filled_like
 from ...executor.checks import check_inside
 from ...executor.copying import copies
 from ...native.array_launch_layout import ALL_IN_A_ROW
@@ -231,6 +232,7 @@ _pad = TensorOperator(
     },
     batch=stacked(shape=samples_first),
     takes_half=True,
+    portable=True,
 )
 
 
@@ -260,7 +262,7 @@ def _nothing_of(input: Tensor, index: Tensor) -> Tensor:
     if input._array.ndim == index._array.ndim:
         return gather_operator(input, 0, _int64("gather", index))
     flat = reshape(input, -1)
-    none = new_tensor(np.zeros(0, np.int64))
+    none = new_tensor(constant_beside(input._array, np.zeros(0, np.int64)))
     return reshape(gather_operator(flat, 0, none), index._array.shape)
 
 
@@ -412,7 +414,7 @@ _embedding = TensorOperator(
     "embedding",
     lambda weight, indices, padding: _embedded_rows(weight, indices),
     {
-        "weight": lambda grad, weight_shape, indices, padding: _embedding_gradient(
+        "weight": lambda grad, weight_shape, indices, padding: embedding_gradient(
             grad, weight_shape, indices, padding
         ),
         "indices": None,  # type: ignore[dict-item]
@@ -441,9 +443,10 @@ def _rows_of_tables(operator: Any, size: int, arguments: Any, mapped: Any) -> Te
     return pointwise("where")((indices == padding).unsqueeze(-1), made.detach(), made)
 
 
-def _embedding_gradient(
+def embedding_gradient(
     grad: Tensor, shape: tuple[int, ...], indices: Tensor, padding: int
 ) -> Tensor:
+    """The gradient of a table of that shape, from that of its rows at the indices."""
     if is_transformed(indices):
         if padding >= 0:
             grad = pointwise("masked_fill")(grad, (indices == padding).unsqueeze(-1), 0)
@@ -455,6 +458,14 @@ def _embedding_gradient(
     return index_backward(grad, shape, (indices._array,))
 
 
+def refuse_sparse_gradient(weight: Tensor, sparse: bool) -> None:
+    """Raise NotImplementedError if a sparse gradient of a table would be recorded."""
+    if sparse and weight._requires_grad and grad_mode.enabled:
+        raise NotImplementedError(
+            "embedding: sparse gradients are not supported; leave sparse False for a dense one"
+        )
+
+
 def embedding(
     weight: Tensor,
     indices: Tensor,
@@ -464,17 +475,14 @@ def embedding(
 ) -> Tensor:
     """Rows of a matrix (n, d) at indices of any shape (...), to (..., d).
 
-    The row ``padding_idx`` gets no gradient.
+    The row ``padding_idx`` gets no gradient. With ``scale_grad_by_freq`` the gradient of a row is
+    divided by how often it was looked up.
 
     Raises:
         IndexError: if an index is out of range.
-        NotImplementedError: for sparse gradients and those scaled by frequency.
+        NotImplementedError: for a sparse gradient.
     """
-    if sparse or scale_grad_by_freq:
-        raise NotImplementedError(
-            "embedding: sparse gradients and gradients scaled by frequency are not supported; "
-            "leave sparse and scale_grad_by_freq False"
-        )
+    refuse_sparse_gradient(weight, sparse)
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     kind = indices._array.dtype
@@ -484,7 +492,26 @@ def embedding(
             f"Long, Int; but got torch.{scalar_type_name(indices.dtype)}Tensor instead (while "
             "checking arguments for embedding)"
         )
-    return _embedding.launch(weight, _int64("embedding", indices), padding_idx)
+    places = _int64("embedding", indices)
+    found = _embedding.launch(weight, places, padding_idx)
+    return _shared_by_frequency(found, places) if scale_grad_by_freq else found
+
+
+_with_shares = TensorOperator(
+    "embedding",
+    lambda input, shares: input.copy(),
+    {"input": lambda grad, shares: grad * shares},
+    batch=stacked(shares=samples_first),
+)
+
+
+def _shared_by_frequency(rows: Tensor, places: Tensor) -> Tensor:
+    """The rows themselves; the gradient of each is divided by how often its place is there."""
+    capture.refuse("embedding() with scale_grad_by_freq, which counts indices")
+    _, inverse, counts = np.unique(places._array, return_inverse=True, return_counts=True)
+    shares = (1 / counts)[inverse].reshape(*places._array.shape, 1)
+    made: Tensor = _with_shares(rows, new_tensor(shares).to(rows.dtype))
+    return made
 
 
 # --- all elements in a row, and masks -------------------------------------------------------------
@@ -522,6 +549,7 @@ _take = TensorOperator(
     ),
     tangent=multilinear,
     takes_half=True,
+    portable=True,
 )
 
 

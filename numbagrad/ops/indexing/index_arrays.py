@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ... import half_precision as half
-from ...backend import refuse_foreign
+from ...backend import Backend, foreign
 from ...executor import capture
 from ...executor import indexing as executor
-from ...executor.arrays import filled
+from ...executor.arrays import copy_elements, filled_like
 from ...executor.copying import copies
+from ...executor.plan.forms import spread
+from ...tensor import new_tensor
+from ..operators.pointwise_operator import pointwise
 from .subscript import ALL
 
 Array = np.ndarray[Any, Any]
@@ -27,9 +31,11 @@ def _single_place(arrays: Key) -> int:
 
 def taken(array: Array, arrays: Key) -> Array:
     """The elements at a key of index arrays and whole dimensions, contiguous."""
-    if array.__class__ is not np.ndarray:
-        refuse_foreign("index", array)
     dim = _single_place(arrays)
+    if dim < 0 and foreign(array) is not None:
+        flat, lead, index = _as_rows(array, arrays)
+        read = executor.index_select(flat, lead, index.reshape(-1))
+        return read.reshape((*read.shape[:lead], *index.shape, *read.shape[lead + 1 :]))
     if dim < 0:
         taken = array[arrays]
         return taken if taken.flags.c_contiguous else taken.copy("C")
@@ -50,6 +56,12 @@ def _add_values(array: Array, arrays: Key, values: Array) -> None:
         shape = (*values.shape[:dim], arrays[dim].size, *values.shape[dim + rank :])
         executor.index_add(array, dim, arrays[dim].reshape(-1), values.reshape(shape))
         return
+    if foreign(array) is not None:
+        flat, lead, index = _as_rows(array, arrays)
+        rows = values.reshape((*flat.shape[:lead], index.size, *flat.shape[lead + 1 :]))
+        executor.index_add(flat, lead, index.reshape(-1), rows)
+        _write_back(array, arrays, flat)
+        return
     places = np.arange(array.size).reshape(array.shape)[arrays].reshape(-1)
     flat = np.ascontiguousarray(array).reshape(-1)
     executor.index_add(flat, 0, places, np.ascontiguousarray(values).reshape(-1))
@@ -58,22 +70,78 @@ def _add_values(array: Array, arrays: Key, values: Array) -> None:
 
 
 def spread_over(array: Array, shape: tuple[int, ...], arrays: Key) -> Array:
-    result = filled(shape, array.dtype, 0)
+    result = filled_like(array, shape, array.dtype, 0)
     _add_values(result, arrays, array)
     return result
 
 
 def put_values(array: Array, arrays: Key, values: Array, accumulate: bool) -> Array:
-    refuse_foreign("index_put", array)
     result = array.copy()
     write_values(result, arrays, values, accumulate)
     return result
 
 
 def write_values(array: Array, arrays: Key, values: Array, accumulate: bool) -> None:
-    refuse_foreign("index_put_", array)
+    if (where := foreign(array)) is not None:
+        if values.__class__ is np.ndarray and values.ndim == 0:
+            values = where.from_host(values)
+        _write_elsewhere(where, array, arrays, values, accumulate)
+        return
     if not accumulate:
         half.assign(array, arrays, values)
         return
     shape = array[arrays].shape
     _add_values(array, arrays, np.broadcast_to(values, shape))
+
+
+# --- on arrays of another backend, which have reads and writes along one dimension ----------------
+
+
+def beside(array: Array, arrays: Key) -> Key:
+    """Indices of the CPU, which may index any tensor, on the device of the array."""
+    where = foreign(array)
+    if where is None:
+        return arrays
+    return tuple([where.from_host(x) if x.__class__ is np.ndarray else x for x in arrays])
+
+
+def _order_of(array: Array, arrays: Key) -> tuple[list[int], int]:
+    """The order of dimensions in which the indexed ones follow one another, and their place."""
+    places = [k for k, x in enumerate(arrays) if x is not ALL]
+    if places[-1] - places[0] == len(places) - 1:
+        return list(range(array.ndim)), places[0]
+    return [*places, *[d for d in range(array.ndim) if d not in places]], 0
+
+
+def _as_rows(array: Array, arrays: Key) -> tuple[Array, int, Array]:
+    """The indexed dimensions as one: array (a view where it can be), its place, and indices."""
+    order, lead = _order_of(array, arrays)
+    indices = [x for x in arrays if x is not ALL]
+    moved = array.transpose(order)
+    sizes = moved.shape[lead : lead + len(indices)]
+    flat = moved.reshape((*moved.shape[:lead], math.prod(sizes), *moved.shape[lead + len(sizes) :]))
+    total: Any = new_tensor(indices[0])
+    for index, size in zip(indices[1:], sizes[1:], strict=True):
+        total = pointwise("add")(pointwise("mul")(total, size), new_tensor(index))
+    return flat, lead, total._array
+
+
+def _write_back(array: Array, arrays: Key, flat: Array) -> None:
+    """Copy what was written into the memory of an array, if that was a copy of it."""
+    if flat.base is not (array if array.base is None else array.base):
+        order, _ = _order_of(array, arrays)
+        moved = array.transpose(order)
+        copy_elements(moved, flat.reshape(moved.shape))
+
+
+def _write_elsewhere(
+    where: Backend, array: Array, arrays: Key, values: Array, accumulate: bool
+) -> None:
+    """``array[arrays] (+)= values``."""
+    flat, lead, index = _as_rows(array, arrays)
+    shape = (*flat.shape[:lead], *index.shape, *flat.shape[lead + 1 :])
+    spread_values = executor.strided_view(values, shape, spread(values, shape))
+    rows = spread_values.reshape((*flat.shape[:lead], index.size, *flat.shape[lead + 1 :]))
+    add = executor.index_add if accumulate else where.index_copy
+    add(flat, lead, index.reshape(-1), rows)
+    _write_back(array, arrays, flat)

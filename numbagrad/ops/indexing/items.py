@@ -34,7 +34,7 @@ from ..views.expand import expand
 from ..views.parts import alias_view, select_view, slice_view, unsqueeze_view
 from ..views.view import reshape
 from ..writing.inplace import copy_
-from .index_arrays import Array, Key, put_values, spread_over, taken, write_values
+from .index_arrays import Array, Key, beside, put_values, spread_over, taken, write_values
 from .index_tensors import (
     add_samples,
     index_of,
@@ -207,7 +207,8 @@ def _get_rows(self: Tensor, index: Array) -> Tensor:
 
 
 def _kept(tensor: Tensor, arrays: Key) -> Key:
-    """Index arrays that a node may keep: copies, if there will be a node."""
+    """Index arrays that a node may keep: copies, if there will be a node; on the device."""
+    arrays = beside(tensor._array, arrays)
     if not (tensor._requires_grad and grad_mode.enabled):
         return arrays
     return tuple([x if x is ALL else capture.copied(x) for x in arrays])
@@ -221,6 +222,7 @@ read_by_arrays = TensorOperator(
     tangent=multilinear,
     node=IndexNode,
     takes_half=True,
+    portable=True,
 )
 index_backward = TensorOperator(
     "index_backward",
@@ -228,6 +230,7 @@ index_backward = TensorOperator(
     {"input": lambda grad, arrays: read_by_arrays(grad, arrays)},
     batch=lambda operator, size, arguments, mapped: _spread_samples(size, *arguments),
     node=IndexNode,
+    portable=True,
 )
 
 
@@ -260,6 +263,7 @@ _index_put = TensorOperator(
         (*mapped[:2], False),
     ),
     node=IndexNode,
+    portable=True,
 )
 
 read_at, add_at, put_at = indexing_operators(taken, spread_over, put_values)
@@ -390,7 +394,8 @@ def _write_region(array: Any, key: Key, value: Any) -> None:
         check_written_once(array[key])
     if value.base is not None:
         target = array[key]
-        if target.size == value.size:  # what is repeated is no overlap to torch
+        # What is repeated is no overlap to torch, and what does not fit is another error.
+        if [n for n in target.shape if n != 1] == [n for n in value.shape if n != 1]:
             refuse_overlap(target, (value,))
     if array.__class__ is np.ndarray:
         half.assign(array, key, value)
@@ -461,7 +466,7 @@ def _fitting(target: Tensor, arrays: Key, value: Tensor) -> Tensor:
 
 def _index_put_in_place(target: Tensor, arrays: Key, value: Tensor, accumulate: bool) -> Tensor:
     refuse_overlap(target._array, (value._array, *arrays), whole=True)
-    value = _fitting(target, arrays, value)
+    value, arrays = _fitting(target, arrays, value), beside(target._array, arrays)
     if Transformed in [x.__class__ for x in arrays]:
         index, dims = index_of(arrays, target._array.shape)
         return compute_then_write(

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...backend import refuse_foreign
 from ...executor import capture
 from ...executor import indexing as executor
+from ...executor.indexing import strided_view
+from ...executor.plan.forms import spread
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed, refuse_samples
 from ..arguments.shapes import common_shape
@@ -20,6 +21,7 @@ from ..operators.tensor_operator import TensorOperator
 from ..views.expand import expand
 from ..views.view import reshape
 from .gather import index_select_operator, select_samples
+from .subscript import places_where
 
 __all__ = ["argwhere", "masked_select", "nonzero"]
 
@@ -43,12 +45,12 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
             "feature."
         )
     array = _mask_of("masked_select", mask)
-    refuse_foreign("masked_select", array)
     shape = common_shape([input._array.shape, array.shape])
     if input._array.shape != shape:
         input = expand(input, shape)
     capture.refuse("masked_select(), whose size depends on values")
-    found = np.broadcast_to(array, shape).reshape(-1).nonzero()[0]
+    whole = strided_view(array, shape, spread(array, shape))
+    found = places_where(whole.reshape(-1))[0]
     return _masked_select(reshape(input, -1), 0, new_tensor(found))
 
 
@@ -68,11 +70,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     capture.refuse("nonzero(), whose size depends on values")
     refuse_samples("nonzero", input)
     array = input._array
-    refuse_foreign("nonzero", array)
     if as_tuple:
-        found = array.reshape(-1).nonzero() if array.ndim == 0 else array.nonzero()
+        found = places_where(array.reshape(-1) if array.ndim == 0 else array)
         return tuple([new_tensor(places) for places in found])
-    return new_tensor(np.argwhere(array))
+    return new_tensor(capture.call(np.argwhere, array))
 
 
 @method()

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...backend import refuse_foreign
 from ...executor import capture
 from ...executor.arrays import filled_like
+from ...executor.indexing import strided_view
+from ...executor.plan.forms import spread
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from ..arguments.shapes import common_shape
@@ -85,10 +86,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"{scalar_name(input)} and {scalar_name(source)}"
         )
     shape = common_shape([input._array.shape, mask._array.shape])
-    refuse_foreign("masked_scatter", input._array)
     if is_transformed((input, mask, source)):
         return _scattered_by_mask(input, mask, source, shape)
-    chosen = capture.copied(np.broadcast_to(mask._array, shape))
+    chosen = capture.copied(strided_view(mask._array, shape, spread(mask._array, shape)))
     capture.check(_check_source, chosen, source._array.size)
     if input._array.shape != shape:
         input = expand(input, shape)

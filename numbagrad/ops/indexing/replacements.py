@@ -1,22 +1,21 @@
-"""Copies with other values at some places, rows that are not too long, and histograms."""
+"""Copies with other values at some places, and rows that are not too long."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ... import return_types
 from ...autograd.writes.inplace import compute_then_write
-from ...backend import refuse_foreign
 from ...dtype import scalar_type_name
 from ...executor import capture
+from ...executor.arrays import constant_beside
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor, new_tensor
-from ..arguments.kinds import Ints, Real, takes
-from ..arguments.output import write_result, write_results
+from ...transforms.levels import is_batched
+from ..arguments.kinds import Ints, Real
+from ..arguments.output import write_result
 from ..arguments.requirements import is_complex_number
 from ..arguments.shapes import dimension, sizes_of
 from ..methods.registry import method
@@ -27,13 +26,13 @@ from ..reductions.sorting import _INTERPOLATIONS as INTERPOLATIONS
 from ..reductions.sorting import _check_fractions as check_fractions
 from ..reductions.sorting import quantile, sort
 from ..reductions.statistics import vector_norm
-from ..views.strided import overlaps
+from ..views.strided import as_strided, extent, overlaps
 from ..views.view import reshape, unsafe_view
 from ..writing.inplace import fill_, install_in_place
 from .gather import gather
 
 __all__ = [
-    "as_strided_scatter", "fill", "histogram", "nanquantile", "put", "renorm",
+    "as_strided_scatter", "fill", "nanquantile", "put", "renorm",
 ]  # fmt: skip
 
 
@@ -77,18 +76,17 @@ install_in_place(put, refused="whole")
 
 
 def _check_region(
-    input: Tensor, src: Tensor, sizes: Sequence[int], steps: Sequence[int], offset: int
+    size: int, src: Tensor, sizes: Sequence[int], steps: Sequence[int], offset: int
 ) -> None:
-    """Raise torch's errors for a part of the memory of ``input`` that ``src`` does not fit."""
+    """Raise torch's errors for a part of a memory of ``size`` that ``src`` does not fit."""
     shown = f"sizes {list(sizes)}, strides {list(steps)} and storage offset {offset}"
     if len(sizes) != len(steps):
         raise RuntimeError("mismatch in length of strides and shape")
     if min(*sizes, *steps, offset, 0) < 0:
         raise RuntimeError(f"as_strided_scatter(): none may be negative: {shown}")
-    if 0 not in sizes and offset + reach(tuple(sizes), tuple(steps)) > input._array.size:
+    if 0 not in sizes and offset + reach(tuple(sizes), tuple(steps)) > size:
         raise RuntimeError(
-            f"as_strided_scatter(): {shown} are out of bounds for a tensor of "
-            f"{input._array.size} elements"
+            f"as_strided_scatter(): {shown} are out of bounds for memory of {size} elements"
         )
     if src._array.shape != tuple(sizes):
         raise RuntimeError(
@@ -106,22 +104,36 @@ def _check_region(
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None
 ) -> Tensor:
-    """A copy of ``input``, without gaps, with ``src`` where ``as_strided`` shows its memory."""
-    shape = input._array.shape
+    """A copy of ``input``, at its strides, with ``src`` where ``as_strided`` shows its memory.
+
+    What ``src`` holds beside the elements of ``input`` is lost.
+
+    Raises:
+        RuntimeError: for a part that is not in the memory, or that ``src`` does not fit; under
+            ``vmap`` also for samples that are not contiguous.
+    """
     sizes, steps = sizes_of((size,)), sizes_of((stride,))
-    _check_region(input, src, sizes, steps, storage_offset or 0)
-    refuse_foreign("as_strided_scatter", input._array)
-    places = np.asarray(storage_offset or 0)
+    own = input.storage_offset()
+    offset = own if storage_offset is None else storage_offset
+    used = extent(input)
+    if is_batched(input):  # whose memory is that of all samples: counted in the sample alone
+        if not input.is_contiguous():
+            raise RuntimeError(
+                "as_strided_scatter(): strides are those in memory, and inside of vmap a sample has"
+                " a memory of its own only if it is contiguous; call contiguous() before"
+            )
+        offset, own, used = offset - own, 0, input._array.size
+    _check_region(used, src, sizes, steps, offset)
+    places = np.asarray(offset)
     for count, step in zip(sizes, steps, strict=True):
         places = np.add.outer(places, np.arange(count) * step)
-    if places.size and not 0 <= places.min() <= places.max() < input._array.size:
-        raise RuntimeError(
-            f"as_strided_scatter: sizes {list(sizes)}, strides {list(steps)} and storage offset "
-            f"{storage_offset or 0} are out of bounds for storage of {input._array.size} elements"
-        )
-    index = new_tensor(capture.constant(places.reshape(-1)))
+    index = new_tensor(constant_beside(input._array, places.reshape(-1)))
     source = reshape(src, (-1,)).to(input.dtype)
-    return unsafe_view(reshape(input, (-1,)).index_put((index,), source), shape)
+    shape, strides = input._array.shape, input.stride()
+    if not own and used == input._array.size and input.is_contiguous():
+        return unsafe_view(reshape(input, (-1,)).index_put((index,), source), shape)
+    memory = as_strided(input, (used,), (1,), 0).index_put((index,), source)
+    return as_strided(memory, shape, strides, own)
 
 
 def fill(input: Tensor, value: Any) -> Tensor:
@@ -147,6 +159,19 @@ def _map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> 
         RuntimeError: if one of them requires grad.
     """
     return _mapped("map_", "var", self, (tensor.expand(self._array.shape),), callable)
+
+
+@method("map2_")
+def _map2_(
+    self: Tensor, tensor1: Tensor, tensor2: Tensor, callable: Callable[[Any, Any, Any], Any]
+) -> Tensor:
+    """Write what a function of Python returns for elements of this and of two other tensors.
+
+    Raises:
+        RuntimeError: if a tensor requires grad.
+    """
+    size = self._array.shape
+    return _mapped("map2_", "var", self, (tensor1.expand(size), tensor2.expand(size)), callable)
 
 
 def _mapped(
@@ -214,7 +239,6 @@ def nanquantile(
 ) -> Tensor:
     """``quantile`` of the elements that are not NaN; NaN where all are."""
     array = input._array
-    refuse_foreign("nanquantile", array)
     if array.dtype not in (np.float32, np.float64) or array.ndim == 0 or array.size == 0:
         made = quantile(input, q, dim, keepdim, interpolation=interpolation)
         return write_result("nanquantile", made, out)
@@ -224,7 +248,7 @@ def nanquantile(
             f"nearest, but got {interpolation}"
         )
     if not isinstance(q, Tensor):
-        q = new_tensor(capture.constant(np.array(q, array.dtype)))
+        q = new_tensor(constant_beside(array, np.array(q, array.dtype)))
     if q.dtype is not input.dtype:
         raise RuntimeError("nanquantile() q tensor must be same dtype as the input tensor")
     capture.check(check_fractions, q._array)
@@ -250,62 +274,3 @@ def nanquantile(
     if keepdim:
         kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
     return write_result("nanquantile", unsafe_view(made, (*q._array.shape, *kept)), out)
-
-
-@method()
-@takes("input: Tensor, bins: Tensor", "input: Tensor, bins?: int")
-def histogram(
-    input: Tensor,
-    bins: Any = 100,
-    *,
-    range: tuple[float, float] | None = None,  # noqa: A002 - torch's name
-    weight: Tensor | None = None,
-    density: bool = False,
-    out: Any = None,
-) -> Any:
-    """How many elements, or what weight of them, lie in each bin; and the edges of the bins.
-
-    Args:
-        input: floats of any shape.
-        bins: how many bins of one size, or their edges.
-        range: the first and the last edge; the least and the largest element unless given.
-        weight: what each element counts.
-        density: whether to divide by the total and the size of each bin.
-
-    Raises:
-        RuntimeError: for ranges and numbers of bins that there are not.
-        NotImplementedError: for integers.
-    """
-    array = input._array
-    if array.dtype not in (np.float32, np.float64):
-        raise NotImplementedError(
-            f"\"histogramdd\" not implemented for '{scalar_type_name(input.dtype)}'"
-        )
-    capture.refuse("histogram(), whose edges are values")
-    kind = array.dtype
-    if isinstance(bins, Tensor):
-        edges = bins._array
-    else:
-        if bins < 1:
-            raise RuntimeError(
-                f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0"
-            )
-        low, high = range if range is not None else (
-            (array.min(), array.max()) if array.size else (0.0, 1.0)
-        )  # fmt: skip
-        if not (math.isfinite(low) and math.isfinite(high)):
-            raise RuntimeError(
-                f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite"
-            )
-        if low > high:
-            raise RuntimeError(
-                f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} "
-                "for dimension 0"
-            )
-        if low == high:
-            low, high = low - 0.5, high + 0.5
-        edges = np.linspace(low, high, bins + 1).astype(kind)
-    weights = None if weight is None else weight._array.reshape(-1)
-    counts, _ = np.histogram(array.reshape(-1), edges, weights=weights, density=density)
-    made = [new_tensor(counts.astype(kind)), new_tensor(edges.copy())]
-    return return_types.histogram(*write_results("histogram", made, out))

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...backend import refuse_foreign
+from ...backend import foreign, is_array, on_host
 from ...executor import capture
+from ...executor.conversion import convert
 from ...executor.copying import are_inside
-from ...executor.plan.forms import ShapesDiffer, broadcast
+from ...executor.indexing import strided_view
+from ...executor.plan.forms import ShapesDiffer, broadcast, spread
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import Transformed
 from ..operators.pointwise_operator import pointwise
@@ -127,12 +129,11 @@ class Subscript:
                 arrays.append(np.zeros(int(entry), np.int64))
                 order += 1
             elif entry.dtype.kind == "b":
-                refuse_foreign("a mask as an index", entry)
                 capture.refuse("a mask as an index, which chooses as many elements as it holds")
                 if entry.shape != shape[dim : dim + entry.ndim]:
                     unfit = unfit or (entry, len(arrays))
                 basic += [ALL] * entry.ndim
-                arrays += entry.nonzero()
+                arrays += places_where(entry)
                 dim += entry.ndim
                 order += entry.ndim
             else:
@@ -144,6 +145,13 @@ class Subscript:
         if unfit is not None:
             raise _unfit_mask(*unfit, np.broadcast_to(False, shape)[self.basic].shape)
         self.arrays = _aligned(arrays) if order else ()
+
+
+def places_where(mask: Array) -> tuple[Array, ...]:
+    """Indices of the elements that hold, an array for each dimension, on the device of the mask."""
+    found = on_host(mask).nonzero()
+    where = foreign(mask)
+    return found if where is None else tuple([where.from_host(x) for x in found])
 
 
 def _as_tuple(key: Any) -> Sequence[Any]:
@@ -197,11 +205,11 @@ def _index_array(array: Array) -> Any:
     if kind == "b":
         return array
     if array.dtype == np.uint8:
-        return array.astype(bool)
+        return convert(array, np.dtype(bool))
     if array.dtype in (np.int64, np.int32):
-        return int(array) if array.ndim == 0 else widened(array)
+        return int(on_host(array)) if array.ndim == 0 else widened(array)
     if array.ndim == 0 and kind == "i":
-        return int(array)
+        return int(on_host(array))
     raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
 
 
@@ -224,7 +232,7 @@ def dimension_of(rank: int, entries: Sequence[Any], number: int) -> int:
         if entry is None or entry is Ellipsis or isinstance(entry, bool):
             return 0
         array = entry._array if isinstance(entry, Tensor) else entry
-        return array.ndim if isinstance(array, np.ndarray) and array.dtype.kind == "b" else 1
+        return array.ndim if is_array(array) and array.dtype.kind == "b" else 1
 
     before = sum([taken(entry) for entry in entries[:number]])
     if any([entry is Ellipsis for entry in entries[:number]]):
@@ -236,7 +244,7 @@ def _completed(rank: int, entries: list[Any]) -> list[Any]:
     """The entries with Ellipsis replaced by slices."""
     taken = 0
     for entry in entries:
-        if isinstance(entry, np.ndarray):
+        if is_array(entry):
             taken += entry.ndim if entry.dtype.kind == "b" else 1
         elif entry is not None and entry is not Ellipsis:
             taken += 1
@@ -276,16 +284,17 @@ def _wrapped(index: Array, order: int, size: int) -> Array:
 
 def wrap_indices(index: Array, size: int, error: Any) -> Array:
     """Indices counted from 0, or the exception ``error(index)`` for one out of range."""
-    if index.__class__ is not np.ndarray:
-        refuse_foreign("an index of tensors", index)
     if capture.active is not None:  # a program wraps them, or raises, at each run
         capture.check(_check_bounds, index, size, error)
         made: Array = pointwise("remainder")(new_tensor(index), size)._array
         return made
     if are_inside(index, size):
         return index
-    _check_bounds(index, size, error)
-    return np.where(index < 0, index + size, index)
+    on_the_host = on_host(index)
+    _check_bounds(on_the_host, size, error)
+    wrapped = np.where(on_the_host < 0, on_the_host + size, on_the_host)
+    where = foreign(index)
+    return wrapped if where is None else where.from_host(wrapped)
 
 
 def _check_bounds(index: Array, size: int, error: Any) -> None:
@@ -323,5 +332,5 @@ def _aligned(arrays: list[Any]) -> tuple[Any, ...]:
     if len(chosen) > 1 and any([x.shape != chosen[0].shape for x in chosen]):
         shape = _common_shape([x.shape for x in chosen])
         if Transformed not in [x.__class__ for x in chosen]:
-            arrays = [x if x is ALL else np.broadcast_to(x, shape) for x in arrays]
+            arrays = [x if x is ALL else strided_view(x, shape, spread(x, shape)) for x in arrays]
     return tuple(arrays)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ...backend import on_host
 from ...dispatch.policies import autocasts
 from ...executor import capture
 from ...tensor import Tensor
@@ -105,8 +106,8 @@ def check_phases(subject: str, overlaps: tuple[Tensor, ...], *gradients: Tensor)
     """
     if overlaps[0]._array.dtype.kind != "c" or not may_be_checked(*overlaps, *gradients):
         return
-    turns = sum(np.diagonal(o._array, 0, -2, -1).imag for o in overlaps)
-    size = max(np.abs(g._array).max(initial=0) for g in gradients)
+    turns = sum(np.diagonal(on_host(o._array), 0, -2, -1).imag for o in overlaps)
+    size = max(np.abs(on_host(g._array)).max(initial=0) for g in gradients)
     capture.check(_check_turns, turns, size, subject)
 
 

@@ -53,7 +53,7 @@ def _first_singular(matrices: Array) -> tuple[str, int]:
     return _place(matrices, pivots != 0), max(pivot, 1)
 
 
-def _place(array: Array, wrong: Array) -> str:
+def _place(array: Array, wrong: Any) -> str:
     """Which matrix of a stack is the first ``wrong`` one, as torch writes it; nothing of one."""
     return "" if array.ndim == 2 else f"(Batch element {int(wrong.reshape(-1).argmax())}): "
 
@@ -63,7 +63,7 @@ def svd_of(array: Array, full_matrices: bool = False, name: str = "linalg.svd") 
 
     What is not finite is refused before: LAPACK may search for its singular values without end.
     """
-    wrong = np.asarray(~np.isfinite(array).all((-2, -1)))
+    wrong = ~np.isfinite(array).all((-2, -1))
     if wrong.any():
         raise LinAlgError(
             f"{name}: {_place(array, wrong)}The algorithm failed to converge because the input "
@@ -142,19 +142,18 @@ def by_columns(array: Array) -> Array:
 _BLOCK = 32
 
 
-def _size(column: Array) -> Array:
+def pivot_size(numbers: Any) -> Any:
     """By what LAPACK chooses pivots: of complex numbers the sum of the sizes of their parts."""
-    if column.dtype.kind != "c":
-        return np.abs(column)
-    made: Array = np.abs(column.real) + np.abs(column.imag)
-    return made
+    if numbers.dtype.kind != "c":
+        return np.abs(numbers)
+    return np.abs(numbers.real) + np.abs(numbers.imag)
 
 
 def _eliminated(matrices: Array, pivots: Array, first: int, end: int) -> None:
     """Columns from ``first`` to ``end`` of a stack: rows are swapped, and these columns reduced."""
     stack = np.arange(matrices.shape[0])
     for k in range(first, end):
-        best = k + _size(matrices[:, k:, k]).argmax(1)
+        best = k + pivot_size(matrices[:, k:, k]).argmax(1)
         pivots[:, k] = best + 1
         rows = matrices[stack, k]
         matrices[:, k] = matrices[stack, best]

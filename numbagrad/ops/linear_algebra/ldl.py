@@ -20,7 +20,7 @@ from ...tensor import Tensor
 from ...transforms.batching import stacked
 from ..arguments.shapes import common_shape
 from ..operators.tensor_operator import TensorOperator
-from .lapack import LinAlgError, by_columns
+from .lapack import LinAlgError, by_columns, pivot_size
 from .lu import check_info
 from .systems import LAPACK_KINDS, check_matrices
 
@@ -32,26 +32,21 @@ Array = np.ndarray[Any, Any]
 _SHARE = (1 + math.sqrt(17)) / 8
 
 
-def _size(numbers: Any) -> Any:
-    """LAPACK's size of complex numbers."""
-    return np.abs(numbers.real) + np.abs(numbers.imag)
-
-
 def _choice(A: Array, k: int, hermitian: bool) -> tuple[int, int]:
     """The row that becomes row k (or k + 1, for a block of two), and the rows of the block.
 
     Zero rows in a block say that the column is zero already.
     """
-    on_diagonal = (lambda x: np.abs(x.real)) if hermitian else _size
+    on_diagonal = (lambda x: np.abs(x.real)) if hermitian else pivot_size
     own = on_diagonal(A[k, k])
-    below = _size(A[k + 1 :, k])
+    below = pivot_size(A[k + 1 :, k])
     largest = below.max(initial=0)
     if not max(own, largest) > 0:
         return k, 0
     if own >= _SHARE * largest:
         return k, 1
     row = k + 1 + int(below.argmax())
-    others = max(_size(A[row, k:row]).max(), _size(A[row + 1 :, row]).max(initial=0))
+    others = max(pivot_size(A[row, k:row]).max(), pivot_size(A[row + 1 :, row]).max(initial=0))
     if own >= _SHARE * largest * (largest / others):
         return k, 1
     return row, 1 if on_diagonal(A[row, row]) >= _SHARE * others else 2

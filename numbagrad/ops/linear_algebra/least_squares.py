@@ -13,8 +13,7 @@ import numpy as np
 from ... import return_types
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor import capture
-from ...executor.arrays import filled
+from ...executor.arrays import constant_beside, filled
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked, with_samples
 from ...transforms.levels import is_transformed
@@ -214,7 +213,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
         return write_result("linalg.cond", zeros(A._array.shape[:-2], dtype=A.dtype), out)
     singular = _is_singular(A)
     # A singular matrix has an identity in its place, whose inverse nobody looks at.
-    eye = new_tensor(capture.constant(np.eye(A._array.shape[-1], dtype=A._array.dtype)))
+    eye = new_tensor(constant_beside(A._array, np.eye(A._array.shape[-1], dtype=A._array.dtype)))
     inverse = inv(where(singular[..., None, None], eye, A))
     made = matrix_norm(A, p) * matrix_norm(inverse, p)
     return write_result("linalg.cond", where(singular, math.inf, made), out)

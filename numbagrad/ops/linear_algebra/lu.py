@@ -15,7 +15,7 @@ from ... import return_types
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
-from ...executor.arrays import filled
+from ...executor.arrays import constant_beside, filled
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from ...transforms.levels import Dual, is_transformed, settled, state_of
@@ -186,7 +186,7 @@ def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
 
 
 def _permutation(pivots: Tensor, rows: int, like: Tensor) -> Tensor:
-    eye = new_tensor(capture.constant(np.eye(rows, dtype=like._array.dtype)))
+    eye = new_tensor(constant_beside(like._array, np.eye(rows, dtype=like._array.dtype)))
     return _chosen_rows(eye, _origin(pivots, rows))
 
 
@@ -194,7 +194,7 @@ def _unpacked(LU: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     rows, columns = LU._array.shape[-2:]
     size = min(rows, columns)
     lower = LU[..., :size].tril(-1)
-    eye = new_tensor(capture.constant(np.eye(rows, size, dtype=LU._array.dtype)))
+    eye = new_tensor(constant_beside(LU._array, np.eye(rows, size, dtype=LU._array.dtype)))
     return _permutation(pivots, rows, LU), lower + eye, LU[..., :size, :].triu()
 
 

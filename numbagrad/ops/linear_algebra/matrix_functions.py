@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
-from ...backend import refuse_foreign
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
+from ...executor.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from ...transforms.levels import is_transformed
@@ -162,7 +162,6 @@ _complex_eig = TensorOperator(
 
 
 def _check_finite(array: Array) -> None:
-    refuse_foreign("linalg_eig", array)
     if not np.isfinite(array).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
@@ -310,10 +309,9 @@ def _compact(A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     The reflection vectors are the columns of A below the diagonal, on which ones stand
     (Schreiber, Van Loan, 1989).
     """
-    refuse_foreign("householder_product", A._array)
     count = tau._array.shape[-1]
     rows = A._array.shape[-2]
-    eye = new_tensor(capture.constant(np.eye(rows, count, dtype=A._array.dtype)))
+    eye = new_tensor(constant_beside(A._array, np.eye(rows, count, dtype=A._array.dtype)))
     V = A[..., :count].tril(-1) + eye
     scale = tau.unsqueeze(-1)
     # T = (I + diag(tau) striu(V^H V))^-1 diag(tau)
@@ -336,7 +334,7 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     _check_reflections("torch.linalg.householder_product", A, tau)
     V, T = _compact(A, tau)
     rows, columns = A._array.shape[-2:]
-    eye = new_tensor(capture.constant(np.eye(rows, columns, dtype=A._array.dtype)))
+    eye = new_tensor(constant_beside(A._array, np.eye(rows, columns, dtype=A._array.dtype)))
     made = eye - V @ (T @ adjoint(V[..., :columns, :]))
     return write_result("torch.linalg.householder_product", made, out)
 

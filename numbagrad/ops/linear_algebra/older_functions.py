@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import return_types
 from ...dispatch.policies import autocasts
-from ...executor import capture
+from ...executor.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked
 from ..arguments.output import write_result
@@ -148,7 +148,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     if check_errors:
         check_info(_check_pivots, info, "torch.linalg.solve_ex")
     singular = info != 0
-    eye = new_tensor(capture.constant(np.eye(A._array.shape[-1], dtype=A._array.dtype)))
+    eye = new_tensor(constant_beside(A._array, np.eye(A._array.shape[-1], dtype=A._array.dtype)))
     made = solve(where(singular[..., None, None], eye, A), B, left=left)
     is_vector = B._array.ndim == 1 or B._array.shape == A._array.shape[:-1]
     hidden = singular[..., None] if is_vector else singular[..., None, None]

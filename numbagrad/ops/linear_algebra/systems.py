@@ -15,9 +15,11 @@ import numpy as np
 from ... import half_precision as half
 from ... import return_types
 from ...autograd.grad_mode import state as grad_mode
+from ...backend import on_host
 from ...dispatch.policies import autocasts
 from ...dtype import bool_, scalar_type_name
 from ...executor import capture
+from ...executor.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, aligned_stacks, stacked
 from ...transforms.levels import is_transformed
@@ -235,7 +237,9 @@ def solve_triangular(
     half = _triangle(A, upper)
     if unitriangular:
         size = A._array.shape[-1]
-        half = half.masked_fill(new_tensor(capture.constant(np.eye(size, dtype=bool))), 1.0)
+        half = half.masked_fill(
+            new_tensor(constant_beside(A._array, np.eye(size, dtype=bool))), 1.0
+        )
     made = _either_side(_solve_triangular, half, B, left)
     return write_result("linalg.solve_triangular", made, out)
 
@@ -294,7 +298,7 @@ def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
         cofactors = new_tensor(capture.call(_cofactors_of, A._array, result._array))
         return grad[..., None, None] * cofactors
     capture.refuse("the gradient of det(), which asks whether a determinant is 0")
-    if not is_transformed((A, result)) and (result._array == 0).any():
+    if not is_transformed((A, result)) and (on_host(result._array) == 0).any():
         return grad[..., None, None] * conjugate(_singular_gradient(A))
     return (grad * conjugate(result))[..., None, None] * adjoint(inv(A))
 
@@ -378,7 +382,7 @@ _trace = TensorOperator(
 
 def _on_diagonal_alone(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A gradient without dimensions on the diagonal of a matrix of zeros."""
-    diagonal = new_tensor(capture.constant(np.eye(shape[0], shape[1], dtype=bool)))
+    diagonal = new_tensor(constant_beside(grad._array, np.eye(shape[0], shape[1], dtype=bool)))
     return where(diagonal, grad, 0)  # a product would be NaN where the gradient is infinite
 
 
@@ -395,12 +399,16 @@ def trace(input: Tensor) -> Tensor:
 
 def eye_like(matrix: Tensor) -> Tensor:
     size = matrix._array.shape[-1]
-    return new_tensor(capture.constant(half.converted(np.eye(size), matrix._array.dtype)))
+    return new_tensor(
+        constant_beside(matrix._array, half.converted(np.eye(size), matrix._array.dtype))
+    )
 
 
 def on_diagonal(matrices: Tensor) -> Tensor:
     """True on the diagonal of square matrices as large as the last dimension."""
-    return new_tensor(capture.constant(np.eye(matrices._array.shape[-1], dtype=bool)))
+    return new_tensor(
+        constant_beside(matrices._array, np.eye(matrices._array.shape[-1], dtype=bool))
+    )
 
 
 # --- products of vectors --------------------------------------------------------------------------

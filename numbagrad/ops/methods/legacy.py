@@ -134,7 +134,10 @@ method("register_grad")(property(_register_grad))
 @method("__dir__")
 def _names(self: Tensor) -> list[str]:
     """The names of attributes, without those that only say what to use instead."""
-    return [name for name in object.__dir__(self) if name != "register_grad"]
+    absent = {"register_grad"}
+    if not hasattr(self, "__cuda_array_interface__"):
+        absent.add("__cuda_array_interface__")
+    return [name for name in object.__dir__(self) if name not in absent]
 
 
 class _TensorType(type):

@@ -26,12 +26,25 @@ FUNCTIONS: dict[str, str] = {
         margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
         native_batch_norm native_channel_shuffle native_dropout native_group_norm
         native_layer_norm poisson_nll_loss rms_norm triplet_margin_loss""",
-    "numbagrad.nn.native_cells": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell",
+    "numbagrad.nn.native_cells": """
+        gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell""",
+    "numbagrad.nn.native_layers": """
+        affine_grid_generator conv_tbc embedding_renorm_ fake_quantize_per_channel_affine
+        fake_quantize_per_tensor_affine""",
+    "numbagrad.ops.methods.older_names": """
+        frobenius_norm from_file gcd_ i0_ is_distributed lcm_ ldexp_ nuclear_norm""",
+    "numbagrad.ops.methods.removed_functions": "eig lstsq matrix_rank solve symeig",
+    "numbagrad.control_flow": """
+        compiled_with_cxx11_abi cond get_file_path has_lapack has_mkl has_openmp has_spectral
+        init_num_threads is_vulkan_available sym_sqrt sym_sum while_loop""",
     "numbagrad.ops.reductions.calculus": "cumulative_trapezoid gradient trapezoid trapz",
     "numbagrad.ops.pointwise.integers": """
         cartesian_prod combinations frexp gcd lcm ldexp unravel_index""",
     "numbagrad.ops.indexing.replacements": """
-        as_strided_scatter fill histogram nanquantile put renorm""",
+        as_strided_scatter fill nanquantile put renorm""",
+    "numbagrad.ops.indexing.masked_index": "nonzero_static",
+    "numbagrad.ops.reductions.histograms": "histogram histogramdd",
+    "numbagrad.ops.reductions.segments": "segment_reduce",
     "numbagrad.ops.pointwise.special_functions": "i0 mvlgamma polygamma",
     "numbagrad.ops.linear_algebra.least_squares": "pinverse",
     "numbagrad.ops.linear_algebra.lu": "lu lu_solve lu_unpack",
@@ -46,11 +59,16 @@ FUNCTIONS: dict[str, str] = {
 }
 #: The methods of Tensor that every file installs.
 METHODS: dict[str, str] = {
+    "numbagrad.ops.methods.removed_functions": "eig lstsq reinforce solve symeig",
     "numbagrad.ops.pointwise.integers": "frexp gcd gcd_ lcm lcm_ ldexp ldexp_",
     "numbagrad.ops.indexing.replacements": """
-        apply_ as_strided_scatter histogram map_ nanquantile put put_ renorm renorm_""",
+        apply_ as_strided_scatter map2_ map_ nanquantile put put_ renorm renorm_""",
+    "numbagrad.ops.indexing.masked_index": "nonzero_static",
+    "numbagrad.ops.reductions.histograms": "histogram",
     "numbagrad.ops.methods.rare_methods": """
-        __array_namespace__ __rdiv__ float_power_ hardshrink new_empty_strided to_device""",
+        __array_namespace__ __nonzero__ __rdiv__ const_data_ptr dense_dim dim_order is_coalesced
+        is_distributed is_set_to module_load resize resize_as sparse_dim float_power_
+        hardshrink new_empty_strided to_device""",
     "numbagrad.ops.pointwise.special_functions": "i0 i0_ mvlgamma mvlgamma_ polygamma polygamma_",
     "numbagrad.ops.linear_algebra.least_squares": "pinverse",
     "numbagrad.ops.linear_algebra.lu": "lu lu_solve",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+import math
+from typing import Any, NoReturn
 
 from ...dtype import complex128, float64, scalar_type_name
 from ...tensor import Tensor
+from ...type_names import type_name
+from ...warn_once import warn_caller
 from ..arguments.kinds import Ints
 from ..arguments.requirements import require_tensor_or_number
+from ..arguments.shapes import sizes_of
 from ..conversion.dtypes import cast
 from ..creation.filled import empty_strided
 from ..operators.pointwise_operator import pointwise
@@ -67,6 +71,8 @@ def _new_empty_strided(
 @method("__rdiv__")
 def _reflected_quotient(self: Tensor, other: Any) -> Any:
     """``other / self``: the method's name in torch of old."""
+    if not isinstance(self, Tensor):
+        raise AttributeError(f"Tensor.__rdiv__(): {type_name(self)!r} object has no reciprocal")
     return self.__rtruediv__(other)
 
 
@@ -98,3 +104,105 @@ def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     if stream is not None:
         raise ValueError(f"to_device(): devices have no streams, but got stream={stream!r}")
     return self.to(device)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+@method("__nonzero__")
+def _nonzero(self: Tensor) -> bool:
+    """``bool(self)``, as Python 2 called it."""
+    return bool(self)
+
+
+@method("const_data_ptr")
+def _const_data_ptr(self: Tensor) -> int:
+    """The address of the first element, for reading."""
+    return self.data_ptr()
+
+
+@method("dim_order")
+def _dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions as they lie in memory, outermost first.
+
+    Raises:
+        RuntimeError: with ``ambiguity_check``, if strides leave several orders.
+    """
+    strides = self.stride()
+    if ambiguity_check:
+        steps = [step for step, size in zip(strides, self.shape, strict=True) if size != 1]
+        if len(steps) < self.ndim or len(set(steps)) < len(steps):
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the "
+                f"given memory formats: sizes {list(self.shape)}, strides {list(strides)}"
+            )
+    return tuple(sorted(range(self.ndim), key=lambda dim: -strides[dim]))
+
+
+@method("is_set_to")
+def _is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both show the same memory by the same sizes and strides."""
+    return (
+        self.data_ptr() == tensor.data_ptr()
+        and self.storage_offset() == tensor.storage_offset()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
+
+
+@method("resize")
+def _resize(self: Tensor, *sizes: Any) -> Tensor:
+    """``view`` of as many elements: the method's name of old.
+
+    Raises:
+        RuntimeError: for another number of elements.
+    """
+    warn_caller("non-inplace resize is deprecated")
+    shape = sizes_of(sizes)
+    if math.prod(shape) != self.numel():
+        raise RuntimeError(
+            f"requested resize to {list(shape)} ({math.prod(shape)} elements in total), but the "
+            f"given tensor has a size of {list(self.shape)} ({self.numel()} elements)"
+        )
+    return self.contiguous().view(shape)
+
+
+@method("resize_as")
+def _resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """``resize`` to the sizes of another tensor."""
+    return _resize(self, *tensor.shape)
+
+
+# --- what tensors are not -------------------------------------------------------------------------
+
+
+@method("is_coalesced")
+def _is_coalesced(self: Tensor) -> NoReturn:
+    """Raises RuntimeError: it is asked of sparse tensors."""
+    raise RuntimeError("is_coalesced expected sparse coordinate tensor layout but got Strided")
+
+
+@method("is_distributed")
+def _is_distributed(self: Tensor) -> bool:
+    """False: no tensor lies in several processes."""
+    return False
+
+
+@method("sparse_dim")
+def _sparse_dim(self: Tensor) -> int:
+    """0: no dimension is sparse."""
+    return 0
+
+
+@method("dense_dim")
+def _dense_dim(self: Tensor) -> int:
+    """All dimensions are dense."""
+    return self.ndim
+
+
+@method("module_load")
+def _module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What ``load_state_dict`` puts in the place of a parameter: a copy into it, or the other."""
+    if assign:
+        return other.detach()
+    return self.copy_(other).detach()

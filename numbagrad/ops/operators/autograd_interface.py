@@ -108,6 +108,7 @@ tensor_interface.register(
     cast=cast,
     sum_to_size=sum_to_size,
     stack=stack,
+    copy_into=copy_,
     copied=_copied,
     copied_unrecorded=_copied_unrecorded,
     has_own_order=_has_own_order,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.hooks import creation_hooks, watching
+from ...autograd.hooks import creation_hooks, saved_hooks, watching
 from ...autograd.node import Node
 from ...autograd.saved import unpack_entries
 from ...dispatch import interception
@@ -222,10 +222,12 @@ class Composite(Operator):
         """The pair for arguments of a new form, None if there is none.
 
         Where many forms were met, as of sequences of all lengths, one is traced when it comes back.
-        Interceptors are told the same of both calls, so they have it traced at once.
+        Interceptors are told the same of both calls, so they have it traced at once, and so have
+        hooks of saved tensors: a checkpoint finds by their order what it computes again.
         """
         many = len(self._pairs) >= TRACED_AT_ONCE
-        if many and key not in self._seen and not interception.is_open():
+        alike = interception.is_open() or saved_hooks.default_hooks() is not None
+        if many and key not in self._seen and not alike:
             if len(self._seen) >= MANY_FORMS:
                 del self._seen[next(iter(self._seen))]
             self._seen[key] = None

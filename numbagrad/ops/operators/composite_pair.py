@@ -29,6 +29,7 @@ from ...program.program import Program, as_view
 from ...program.tracer import CannotTrace, Tracer
 from ...tensor import Tensor, new_tensor
 from .program_call import ProgramCall
+from .recorded_gradients import gradients_of
 
 
 class Pair(ProgramPair):
@@ -160,16 +161,6 @@ class Pair(ProgramPair):
         made = self._backwards[array.strides] = _Backward(trace)
         return made
 
-    @staticmethod
-    def _behind_a_node(tensor: Tensor) -> Tensor:
-        """The tensor as a view with a node of its own, at which a walk of the graph can end."""
-        recorded = grad_mode.enabled
-        try:
-            grad_mode.enabled = True
-            return tensor.view_as(tensor)
-        finally:
-            grad_mode.enabled = recorded
-
     def differentiate(self, grad: Tensor, saved: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
         """The same gradients as :meth:`backward`, by walking the graph of the definition.
 
@@ -177,31 +168,18 @@ class Pair(ProgramPair):
         them: another of its form does as well.
         """
         known = dict(zip(self.saved, saved, strict=True))
-        tensors: list[Tensor] = []
         arguments: list[Any] = []
+        place = 0
         for argument in self._arguments:
             if isinstance(argument, Form):
-                place = len(tensors)
                 tensor = known.get(place)
                 if tensor is None:
                     tensor = new_tensor(np.zeros(argument.shape, argument.dtype))
                     tensor._requires_grad = self.needed[place]
-                elif self.needed[place]:
-                    tensor = self._behind_a_node(tensor)
-                tensors.append(tensor)
                 argument = tensor
+                place += 1
             arguments.append(argument)
-        recorded = grad_mode.enabled
-        try:
-            grad_mode.enabled = True
-            made = self.definition(*arguments)
-        finally:
-            grad_mode.enabled = recorded
-        made = made if self.single else made[0]
-        wanted = [x for x, need in zip(tensors, self.needed, strict=True) if need]
-        edges: list[Any] = [wanted_edge(x) for x in wanted]
-        gradients = iter(run_backward([made], [grad], True, recorded, edges, accumulate=False))
-        return tuple([next(gradients) if need else None for need in self.needed])
+        return gradients_of(self.definition, arguments, self.needed, [grad])
 
 
 class _Trace:

@@ -21,12 +21,12 @@ from ...autograd.hooks import watching
 from ...autograd.node import UNRECORDED, Node, edge_of, new_node, next_sequence_nr, produce
 from ...autograd.saved import SavedInput, SavedOutput, save
 from ...autograd.writes import inplace
+from ...codegen.record import array_of
 from ...executor.builtin import launcher, make_builtin, runtime
 from ...executor.deferred import Deferred
 from ...executor.pointwise import PointwiseProgram
 from ...native import layout
 from ...native.layout import NodeRecipe, OperatorTable, Recipe
-from ...native.record import array_of
 from ...tensor import Tensor, TensorState, new_tensor
 from ...transforms import levels
 

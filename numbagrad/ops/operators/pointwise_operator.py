@@ -19,6 +19,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import Node, edge_of, new_node, produce
 from ...autograd.saved import save, save_output
 from ...autograd.writes.inplace import apply_inplace, before_write
+from ...backend import is_array
 from ...dispatch import descent
 from ...dispatch.bits import COMPLEX, INTERCEPTED, TRANSFORMED
 from ...dtype import python_number, scalar_dtype
@@ -74,7 +75,7 @@ def is_complex(operand: Any) -> bool:
 
 
 def _is_operand(value: Any) -> bool:
-    return isinstance(value, Tensor) or (is_operand(value) and not isinstance(value, ndarray))
+    return isinstance(value, Tensor) or (is_operand(value) and not is_array(value))
 
 
 def _has_another_dtype(operands: Sequence[Any], dtype: np.dtype[Any]) -> bool:

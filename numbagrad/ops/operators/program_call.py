@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ...codegen.record import row_of, write_list
 from ...executor.builtin import launcher, make_builtin
 from ...executor.plan.operations import Array, may_raise
-from ...kernels import program_layout
-from ...native.record import row_of, write_list
 from ...native.replay_layout import Passed, ReplayTable, Result
 from ...program import timing
 from ...program.program import Program
@@ -84,7 +83,7 @@ class _Native:
         if native is None:
             raise ValueError("a program with parts in Python cannot be called natively")
         self.program = program
-        self.long = native.table is not None and bool(native.table[program_layout.PROGRAM_LONG])
+        self.long = native.table is not None and native.table.long != 0
         place_of = {slot: place for place, slot in enumerate(native.slots)}
         count = len(program.given)
         forms = [np.empty_like(memory.array) for memory in program.results]
@@ -112,7 +111,7 @@ class _Native:
             write_list(table.arrays, [0] * len(native.slots)),
         ]
         table.program = native.address
-        table.program_table = id(native.table)
+        table.program_table = id(native.owner)
         self._kept: Any = (sizes, entries)
         self.run = make_builtin("composite", launcher("replay", "replay"), table)
 

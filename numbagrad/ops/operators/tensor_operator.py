@@ -7,6 +7,7 @@ Gradient functions are written in public operations, so they can be recorded and
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from ...autograd import tensor_interface as tensors
 from ...autograd.hooks.saved_hooks import HookedTensor
 from ...autograd.node import edge_of, new_node, produce
 from ...autograd.saved import save, save_output
-from ...backend import Backend, foreign_among, shared_by
+from ...backend import Backend, foreign_among, is_array, shared_by
 from ...dispatch import descent, half_precision
 from ...dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ...executor import capture
@@ -131,7 +132,7 @@ def _index_entry(entry: Any) -> Any:
     """An entry of a key as a node saves it: a tensor, or None for a whole dimension."""
     if entry.__class__ is _HookedIndex:
         return entry.hooked
-    return new_tensor(entry) if isinstance(entry, np.ndarray) else None
+    return new_tensor(entry) if is_array(entry) else None
 
 
 def _with_indices(rule: Any) -> Any:
@@ -318,7 +319,9 @@ class TensorOperator(Operator):
         """
         own = where.forward_of(self)
         if own is None and not self.portable:
-            where.refuse(self.name)
+            if self.name not in where.hosted:
+                where.refuse(self.name)
+            own = functools.partial(where.call, self.forward)
         shared_by(self.name, arrays)
         return own or self.forward
 

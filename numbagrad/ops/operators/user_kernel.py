@@ -16,10 +16,12 @@ import numpy as np
 
 from ...autograd.node import Node, edge_of, new_node, produce
 from ...autograd.saved import save, save_output
+from ...backend import foreign_among, is_array
 from ...dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ...dtype import dtype as DType
 from ...dtype import float32, from_numpy, get_default_dtype, promote_types
 from ...executor import capture
+from ...executor.arrays import new_array
 from ...executor.conversion import narrowed
 from ...tensor import Tensor
 from ..creation.filled import zeros
@@ -217,8 +219,12 @@ class UserKernel:
 
     def _launch(self, *arrays: Any) -> None:
         """Call the function of the user."""
+        where = foreign_among(arrays)
         try:
-            returned = self.function(*arrays)
+            if where is None:
+                returned = self.function(*arrays)
+            else:
+                returned = where.run_function(self.name, self.function, arrays)
         except Exception as error:
             raise RuntimeError(f"kernel {self._described(arrays)}: {error}") from error
         if returned is not None:
@@ -230,7 +236,7 @@ class UserKernel:
     def _described(self, arrays: tuple[Any, ...]) -> str:
         """A call with dtypes and shapes, for errors."""
         described = [
-            f"{name}: {x.dtype} {x.shape}" if isinstance(x, np.ndarray) else f"{name}: {x!r}"
+            f"{name}: {x.dtype} {x.shape}" if is_array(x) else f"{name}: {x!r}"
             for name, x in zip(self.parameters, arrays, strict=True)
         ]
         return f"{self.name}({', '.join(described)})"
@@ -262,8 +268,10 @@ class KernelCall(Operator):
     def run(self, arrays: list[Any]) -> tuple[Any, ...]:
         """The arrays that the function of the user writes; no input is of half precision."""
         kernel = self.kernel
+        where = foreign_among(arrays)
         made = [
-            np.empty(shape, (float32 if kind.is_half else kind).numpy) for shape, kind in self.specs
+            new_array(shape, (float32 if kind.is_half else kind).numpy, where)
+            for shape, kind in self.specs
         ]
         known = dict(zip(kernel.inputs, [_in_c_order(x) for x in arrays], strict=True))
         known.update(zip(kernel.outputs, made, strict=True))
@@ -442,7 +450,7 @@ def _is_shape(value: Any) -> bool:
 
 def _in_c_order(value: Any) -> Any:
     """An array whose elements lie side by side; anything else as it is."""
-    if not isinstance(value, np.ndarray) or value.flags.c_contiguous:
+    if not is_array(value) or value.flags.c_contiguous:
         return value
     return capture.copied(value)
 

@@ -90,6 +90,17 @@ define(
     },
     dtypes="float",
     in_place=False,
+    complex=ComplexRule(
+        formula=complex.log_add,
+        gradient={
+            "x": lambda grad, x, y: grad * complex.conj(complex.share(x, y)),
+            "y": lambda grad, x, y: grad * complex.conj(complex.share(y, x)),
+        },
+        tangent={
+            "x": lambda tangent, x, y: tangent * complex.share(x, y),
+            "y": lambda tangent, x, y: tangent * complex.share(y, x),
+        },
+    ),
 )
 define(
     "logaddexp2",

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
-from ...backend import refuse_foreign
 from ...dtype import scalar_type_name
-from ...executor import capture
+from ...executor.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked
@@ -165,9 +164,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0:
         return input.new_zeros((0,))
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    refuse_foreign("combinations", input._array)
     rows = np.array(list(choose(range(input._array.shape[0]), r)), np.int64).reshape(-1, r)
-    index = new_tensor(capture.constant(rows.reshape(-1)))
+    index = new_tensor(constant_beside(input._array, rows.reshape(-1)))
     return unsafe_view(input.index_select(0, index), rows.shape)
 
 

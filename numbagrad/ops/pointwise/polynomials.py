@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import get_default_dtype, scalar_type_name
-from ...executor import capture
+from ...executor.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks
@@ -125,10 +125,11 @@ def _public(name: str, compute: Any, meaning: str) -> Callable[..., Tensor]:
                 f"\"{name}_cpu\" not implemented for '{scalar_type_name(found)}'"
             )
         kind = (found if found.has_fractions else get_default_dtype()).numpy
+        like = input if isinstance(input, Tensor) else n
         operands = [
             cast(y, kind)
             if isinstance(y, Tensor)
-            else new_tensor(capture.constant(np.array(y, kind)))
+            else new_tensor(constant_beside(like._array, np.array(y, kind)))
             for y in (input, n)
         ]
         return write_result(f"special_{name}", operator(*operands), out, casts=True)

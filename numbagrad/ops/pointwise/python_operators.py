@@ -9,6 +9,7 @@ import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
 from ...tensor import Tensor
+from ...type_names import type_name
 from ..methods.registry import method
 from ..operators.pointwise_operator import binary, pointwise, unary
 from .functions import pow, renamed
@@ -22,6 +23,13 @@ def _dunder(name: str, function: Callable[[Any, Any], Any]) -> None:
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def reflected(self: Tensor, other: Any) -> Any:
+        try:
+            self._requires_grad  # noqa: B018 - a slot, read faster than a class is looked at
+        except AttributeError:
+            raise TypeError(
+                "a reflected operator of Tensor doesn't apply to a "
+                f"{type_name(self)!r} object: write the operator, or call a Tensor's method"
+            ) from None
         return function(other, self)
 
     return reflected

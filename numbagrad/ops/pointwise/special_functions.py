@@ -14,7 +14,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from ...dtype import get_default_dtype, scalar_type_name
-from ...executor import capture
+from ...executor.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...formula import polygamma as polygamma_formula
 from ...tensor import Tensor, new_tensor
@@ -302,9 +302,10 @@ def zeta(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     if wanted.is_half:
         raise NotImplementedError(f"\"zeta_cpu\" not implemented for '{scalar_type_name(wanted)}'")
     kind = (wanted if wanted.has_fractions else get_default_dtype()).numpy
+    like = input if isinstance(input, Tensor) else other
     x, q = [
         floats("zeta", cast(y, kind)) if isinstance(y, Tensor)
-        else new_tensor(capture.constant(np.array(y, kind)))
+        else new_tensor(constant_beside(like._array, np.array(y, kind)))
         for y in (input, other)
     ]  # fmt: skip
     made = _zeta(x, q)

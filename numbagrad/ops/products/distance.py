@@ -13,7 +13,8 @@ import numpy as np
 
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor import capture
+from ...executor.arrays import constant_beside
+from ...executor.conversion import convert
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks
 from ..arguments.kinds import Real
@@ -36,13 +37,15 @@ _MANY_ROWS = 25
 def _distances(a: Array, b: Array, p: float, by_product: bool) -> Array:
     if not by_product:
         p = p if a.shape[-1] else 1.0  # all norms of nothing are 0
-        first, second = (new_tensor(x) for x in (a[..., :, None, :], b[..., None, :, :]))
-        return vector_norm(pointwise("sub")(first, second), p, -1)._array
+        rows, others = (new_tensor(x) for x in (a[..., :, None, :], b[..., None, :, :]))
+        return vector_norm(pointwise("sub")(rows, others), p, -1)._array
     if a.dtype == np.float16:
-        return _distances(a.astype(np.float32), b.astype(np.float32), p, True).astype(np.float16)
-    squares = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
-    products = new_tensor(a) @ new_tensor(b).mT
-    return np.sqrt(np.maximum(squares - 2 * products._array, 0)).astype(a.dtype, copy=False)
+        wide, other = [convert(x, np.dtype(np.float32)) for x in (a, b)]
+        return convert(_distances(wide, other, p, True), a.dtype)
+    first, second = new_tensor(a), new_tensor(b)
+    squares = (first * first).sum(-1)[..., :, None] + (second * second).sum(-1)[..., None, :]
+    made: Tensor = (squares - 2 * (first @ second.mT)).clamp_min(0).sqrt()
+    return made._array
 
 
 def _pull(grad: Tensor, x: Tensor, y: Tensor, p: float, distances: Tensor) -> Tensor:
@@ -82,6 +85,7 @@ _cdist = TensorOperator(
     batch=lambda operator, size, arguments, mapped: operator(
         *aligned_stacks(arguments[:2], mapped[:2]), *arguments[2:]
     ),
+    portable=True,
 )
 
 
@@ -127,22 +131,22 @@ def cdist(
     return _cdist(x1, x2, float(p), p == 2 and modes[compute_mode])
 
 
-def _pairs(count: int) -> Array:
-    """The places of all pairs of different rows in a square matrix, row by row."""
+def _pairs(array: Array) -> Array:
+    """The places of all pairs of different rows of a matrix in a square one, row by row."""
+    count = len(array)
     rows, columns = np.triu_indices(count, 1)
-    return capture.constant(rows * count + columns)
+    return constant_beside(array, rows * count + columns)
 
 
 def _chosen(array: Array, p: float) -> Array:
-    count = len(array)
-    made: Array = _distances(array, array, p, False).reshape(-1)[_pairs(count)]
+    made: Array = _distances(array, array, p, False).reshape(-1)[_pairs(array)]
     return made
 
 
 def _pull_pairs(grad: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor:
     """The gradient by the rows: that of the distances of each to all, in a symmetric square."""
     count = input._array.shape[0]
-    pairs = new_tensor(_pairs(count))
+    pairs = new_tensor(_pairs(input._array))
 
     def square(values: Tensor) -> Tensor:
         upper = values.new_zeros(count * count).index_put((pairs,), values).view(count, count)

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...backend import refuse_foreign
+from ...backend import is_array
 from ...dtype import from_numpy as dtype_of
 from ...dtype import scalar_type_name
 from ...executor import capture
 from ...number_range import check_bits, wrapped_number
 from ...tensor import Tensor, new_tensor
-from ...transforms.whole import whole
 from ..arguments.requirements import require_real, require_tensor_or_number
 from ..methods.registry import method
+from ..operators.whole import whole
 
 __all__ = ["bincount", "histc", "isin"]
 
@@ -35,22 +35,29 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     capture.refuse("bincount(), whose size depends on values")
     array = input._array
-    refuse_foreign("bincount", array)
     if array.dtype.kind not in "iu":
         raise NotImplementedError(
             f"\"bincount_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
         )
-    if array.ndim != 1 or (array.size and array.min() < 0):
+    if array.ndim != 1:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if weights is None:
-        return new_tensor(np.bincount(array, minlength=minlength).astype(np.int64))
-    if weights._array.shape != array.shape:
+    if weights is not None and weights._array.shape != array.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    counted = np.bincount(array, half.readable(weights._array), minlength)
-    kind = weights._array.dtype if weights._array.dtype == np.float32 else np.float64
-    return new_tensor(counted.astype(kind))
+    given = None if weights is None else weights._array
+    return new_tensor(capture.call(_occurrences, array, given, minlength))
+
+
+def _occurrences(array: Array, weights: Array | None, minlength: int) -> Array:
+    """What ``bincount`` counts."""
+    if array.size and array.min() < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return np.bincount(array, minlength=minlength).astype(np.int64)
+    counted = np.bincount(array, half.readable(weights), minlength)
+    kind = weights.dtype if weights.dtype == np.float32 else np.float64
+    return counted.astype(kind)
 
 
 @method()
@@ -69,7 +76,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     require_real("histc", "min", min, "double")
     require_real("histc", "max", max, "double")
-    refuse_foreign("histc", array)
     return new_tensor(capture.call(_counted, array, bins, float(min), float(max)))
 
 
@@ -97,9 +103,8 @@ def isin(
         name = ("elements", "test_elements")[position - 1]
         require_tensor_or_number("isin", values, name, position)
     own, others = [x._array if isinstance(x, Tensor) else x for x in (elements, test_elements)]
-    refuse_foreign("isin", own, others)
     for values in (own, others):
-        kind = np.asarray(values).dtype
+        kind = values.dtype if is_array(values) else np.asarray(values).dtype
         if kind.kind in "bc":
             raise RuntimeError(
                 f"Unsupported input type encountered for isin(): {scalar_type_name(dtype_of(kind))}"
@@ -110,7 +115,7 @@ def isin(
 
 def _beside(number: Any, values: Any) -> Any:
     """A number as a tensor without dimensions has it beside others; anything else as it is."""
-    if isinstance(number, np.ndarray) or not isinstance(values, np.ndarray):
+    if is_array(number) or not is_array(values):
         return number
     check_bits(number)
     integers = isinstance(number, int) and values.dtype.kind in "iu"

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import return_types
 from ...autograd import tensor_interface as tensors
-from ...backend import foreign, refuse_foreign
+from ...backend import foreign
 from ...executor import capture
 from ...executor import indexing as executor
 from ...executor.arrays import filled_like
@@ -243,7 +243,8 @@ def picked(array: Array, dim: int, keepdim: bool, indices: Array) -> tuple[Array
     """The elements at ``indices``, of size 1 along ``dim``, and the indices."""
     values = executor.gather(array, dim, indices)
     if array.ndim and not keepdim:
-        values, indices = values.squeeze(dim), indices.squeeze(dim)
+        first: Any = (*[slice(None)] * dim, 0, ...)  # which is an array of a vector too
+        values, indices = values[first], indices[first]
     return values, indices.copy()
 
 
@@ -398,7 +399,8 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 def _median_places(array: Array, dim: int, ignore_nan: bool) -> Array:
     """Indices of lower medians, kept dimensions; NaN sorts last, and wins if not ignored."""
-    refuse_foreign("median", array)
+    if (where := foreign(array)) is not None:
+        return where.call(_median_places, array, dim, ignore_nan)
     order = np.argsort(array, axis=dim, kind="stable")
     size = array.shape[dim]
     place = np.full(1, (size - 1) // 2)

@@ -25,7 +25,7 @@ from ..methods.registry import method
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..pointwise.selection import where as choose
-from ..views.join import cat
+from ..views.join import cat, stack
 from ..writing.inplace import install_in_place
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
@@ -216,11 +216,23 @@ _logcumsumexp = TensorOperator(
 @method()
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """Logarithms of the sums of exponentials up to each place along ``dim``."""
+    if input._array.dtype.kind == "c":
+        return _complex_logcumsumexp(input, dimension(input._array.ndim, dim))
     if input._array.dtype.kind not in "fV":
         raise NotImplementedError(
             f"\"logcumsumexp_out_cpu\" not implemented for '{scalar_type_name(input.dtype)}'"
         )
     return _logcumsumexp(input, dimension(input._array.ndim, dim))
+
+
+def _complex_logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """The same for complex numbers, place after place."""
+    if input._array.size == 0 or input._array.ndim == 0:
+        return input.clone()
+    made = [input.select(dim, 0)]
+    for place in range(1, input._array.shape[dim]):
+        made.append(pointwise("logaddexp")(input.select(dim, place), made[-1]))
+    return stack(made, dim)
 
 
 # --- running extrema ------------------------------------------------------------------------------

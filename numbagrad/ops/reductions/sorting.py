@@ -14,16 +14,16 @@ import numpy as np
 from ... import half_precision as half
 from ... import return_types
 from ...autograd.grad_mode import state as grad_mode
-from ...backend import refuse_foreign
+from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...executor import capture
 from ...executor import indexing as executor
+from ...executor.arrays import constant_beside, copy_elements
 from ...executor.conversion import dense_like
 from ...number_range import check_bits, wrapped_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
 from ...transforms.levels import refuse_samples
-from ...transforms.whole import whole
 from ..arguments.kinds import Real
 from ..arguments.requirements import refuse_complex, require_tensor, require_tensor_or_number
 from ..arguments.shapes import dimension
@@ -31,6 +31,7 @@ from ..indexing.gather import gather, gather_operator
 from ..methods.registry import method
 from ..operators.pointwise_operator import leave_without_gradient
 from ..operators.tensor_operator import TensorOperator
+from ..operators.whole import whole
 from ..views.view import reshape, unsafe_view
 from .extremum import picked, picking
 
@@ -46,8 +47,8 @@ def _laid_out(values: Array, like: Array) -> Array:
     """``values`` in memory that is laid out as that of ``like``, as torch's sort does."""
     if like.flags.c_contiguous:
         return values
-    made = dense_like(like, values.dtype)
-    made[...] = values
+    made = dense_like(like, values.dtype, foreign(like))
+    copy_elements(made, values)
     return made
 
 
@@ -57,6 +58,7 @@ _sort = TensorOperator(
     dict(gather_operator.gradient),
     batch=stacked(dim=after_samples),
     takes_half=True,
+    portable=True,
 )
 _topk = TensorOperator(
     "topk",
@@ -64,20 +66,27 @@ _topk = TensorOperator(
     dict(gather_operator.gradient),
     batch=stacked(dim=after_samples),
     takes_half=True,
+    portable=True,
 )
+
+
+def _in_order(array: Array) -> Array:
+    """An array in C order, of NumPy or of a library that answers its functions."""
+    return array if array.flags.c_contiguous else array.copy("C")
 
 
 def _order(array: Array, dim: int, descending: bool) -> Array:
     """Indices that sort ``array`` along ``dim``."""
     refuse_complex("sort", array)
-    refuse_foreign("sort", array)
+    if (where := foreign(array)) is not None:
+        return where.argsort(array, dim, descending)
     if array.ndim == 0:
         return np.zeros((), np.int64)
     if not descending:
         return array.argsort(dim, kind="stable")
     backwards = (*(slice(None),) * dim, slice(None, None, -1))
     turned = array[backwards].argsort(dim, kind="stable")
-    return np.ascontiguousarray(array.shape[dim] - 1 - turned[backwards])
+    return _in_order(array.shape[dim] - 1 - turned[backwards])
 
 
 def _sorting(array: Array, dim: int, descending: bool) -> Array:
@@ -92,7 +101,7 @@ def _order_between(array: Array, dim: int, descending: bool, start: int, stop: i
     if array.ndim == 0:
         return order
     chosen = (*(slice(None),) * dim, slice(start, stop))
-    return np.ascontiguousarray(order[chosen])
+    return _in_order(order[chosen])
 
 
 _argsort = TensorOperator(
@@ -100,12 +109,14 @@ _argsort = TensorOperator(
     lambda input, dim, descending: _sorting(input, dim, descending),
     {},
     batch=stacked(dim=after_samples),
+    portable=True,
 )
 _argtopk = TensorOperator(
     "topk",
     lambda input, dim, k, largest: _order_between(input, dim, largest, 0, k),
     {},
     batch=stacked(dim=after_samples),
+    portable=True,
 )
 
 
@@ -187,6 +198,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 
 def _mode_places(array: Array, dim: int) -> Array:
     """Indices of the last of the least of the most frequent entries, kept dimensions."""
+    if (where := foreign(array)) is not None:
+        return where.call(_mode_places, array, dim)
     order = _order(array, dim, False)
     if array.ndim == 0:
         return order
@@ -258,7 +271,6 @@ def quantile(
     elements ``interpolation`` is "linear", "lower", "higher", "midpoint" or "nearest".
     """
     array = input._array
-    refuse_foreign("quantile", array)
     if array.dtype not in (np.float32, np.float64):
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if array.size == 0:
@@ -275,7 +287,9 @@ def quantile(
             f"quantile() q tensor must be same dtype as the input tensor, {input.dtype}, but is "
             f"{q.dtype}"
         )
-    fractions = q._array if isinstance(q, Tensor) else capture.constant(np.array(q, array.dtype))
+    fractions = (
+        q._array if isinstance(q, Tensor) else constant_beside(array, np.array(q, array.dtype))
+    )
     capture.check(_check_fractions, fractions)
     place = 0 if dim is None else dimension(array.ndim, dim)
     rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(place, -1)
@@ -315,12 +329,18 @@ def unique(
     axis = None if dim is None else dimension(input._array.ndim, dim)
     if axis is not None:
         _check_selected("unique", input._array.shape, axis)
-    array = half.readable(input._array)
-    values, inverse, counts = np.unique(
-        array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
-    )
+    values, inverse, counts = capture.call(_unique, input._array, axis)
     shape = input._array.shape if axis is None else (input._array.shape[axis],)
     return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+def _unique(array: Array, axis: int | None) -> tuple[Array, Array, Array]:
+    """NumPy's different elements, the place of each element among these, and their counts."""
+    made = np.unique(
+        half.readable(array), return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+    )
+    values = half.converted(np.ascontiguousarray(made[0]), array.dtype)
+    return values, made[1].astype(np.int64), made[2].astype(np.int64)
 
 
 def _check_selected(function: str, shape: tuple[int, ...], axis: int) -> None:
@@ -335,14 +355,13 @@ def _check_selected(function: str, shape: tuple[int, ...], axis: int) -> None:
 def _chosen(
     input: Tensor, values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool
 ) -> Any:
-    values = half.converted(np.ascontiguousarray(values), input._array.dtype)
     results = [new_tensor(values)]
     if grad_mode.enabled and input._requires_grad:
         leave_without_gradient("unique", results[0], (input,))
     if with_inverse:
-        results.append(new_tensor(inverse.astype(np.int64)))
+        results.append(new_tensor(inverse))
     if with_counts:
-        results.append(new_tensor(counts.astype(np.int64)))
+        results.append(new_tensor(counts))
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -359,17 +378,22 @@ def unique_consecutive(
     array = input._array.reshape(-1) if dim is None else input._array
     axis = 0 if dim is None else dimension(array.ndim, dim)
     _check_selected("unique_consecutive", array.shape, axis)
-    array = half.readable(array)
-    entries = np.moveaxis(array, axis, 0)
+    values, inverse, counts = capture.call(_unique_consecutive, array, axis)
+    shape = input._array.shape if dim is None else inverse.shape
+    return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+def _unique_consecutive(array: Array, axis: int) -> tuple[Array, Array, Array]:
+    """The first of each run of equal entries, the number of the run of each, and their lengths."""
+    readable = half.readable(array)
+    entries = np.moveaxis(readable, axis, 0)
     rows = entries.reshape(len(entries), math.prod(entries.shape[1:]))
     starts = np.ones(len(rows), bool)
     starts[1:] = (rows[1:] != rows[:-1]).any(1)
     places = starts.nonzero()[0]
-    inverse = np.cumsum(starts) - 1
     counts = np.diff(np.append(places, len(rows)))
-    shape = input._array.shape if dim is None else inverse.shape
-    values = np.take(array, places, axis)
-    return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
+    values = half.converted(np.ascontiguousarray(np.take(readable, places, axis)), array.dtype)
+    return values, np.cumsum(starts) - 1, counts
 
 
 # --- places in sorted sequences -------------------------------------------------------------------

@@ -18,7 +18,6 @@ from ...autograd import tensor_interface as tensors
 from ...dtype import dtype as DType
 from ...dtype import dtype_from_name, get_default_dtype, scalar_type_name
 from ...executor import capture
-from ...executor.complex_pointwise import refused
 from ...executor.conversion import convert
 from ...executor.reduction import Reduction, ReductionProgram
 from ...formula import abs, exp, log, pow, sqrt, where
@@ -37,7 +36,7 @@ from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..pointwise.selection import where as choose
 from ..views.expand import expand
-from .extremum import shared
+from .extremum import amax, shared
 from .reduction import count_of, mask_of, not_a_bool, numpy_names, with_dims
 
 __all__ = [
@@ -519,17 +518,25 @@ _logsumexp = TensorOperator(
 @takes("input: Tensor, dim: Sizes, keepdim?: bool")
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials over ``dim``, without overflow."""
-    if input._array.dtype.kind == "c":
-        raise refused("logsumexp", input.dtype)
     if keepdim is not False and keepdim is not True:
         raise not_a_bool("logsumexp", keepdim)
     if dim is None:
         raise TypeError("logsumexp(): argument 'dim' must be tuple of ints, not NoneType")
-    if dim.__class__ in (list, tuple) and not dim:
+    if dim.__class__ in (list, tuple) and not dim and input._array.ndim:
         raise RuntimeError("logsumexp(): dim is empty; name the dimensions, or all of them")
+    if input._array.dtype.kind == "c":
+        return _complex_logsumexp(input, dim, keepdim)
     if input._array.dtype.kind not in "fV":
         input = tensors.cast(input, get_default_dtype().numpy)
     return _logsumexp(input, mask_of(dim, input._array.ndim), keepdim)
+
+
+def _complex_logsumexp(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """The same for complex numbers, of which exponentials are as large as real parts say."""
+    largest = amax(input.detach().real, dim, True)
+    largest = choose(largest.isinf(), 0.0, largest)
+    total = (input - largest).exp().sum(dim, keepdim=keepdim).log()
+    return total + largest.reshape(total._array.shape)
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A002

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...dtype import get_default_dtype, scalar_type_name
 from ...executor import capture
+from ...executor.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
 from ...transforms.tangents import multilinear
@@ -86,7 +87,7 @@ def _of_whole(grad: Tensor, dims: Dims, size: int, scale: float) -> Tensor:
         weights[-1] = 1
     shape = [1] * made._array.ndim
     shape[dims[-1]] = count
-    return made * new_tensor(capture.constant(weights.reshape(shape)))
+    return made * new_tensor(constant_beside(grad._array, weights.reshape(shape)))
 
 
 _c2c = TensorOperator(

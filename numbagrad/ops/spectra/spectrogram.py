@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...backend import refuse_foreign
 from ...executor import capture
+from ...executor.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from ..complex.complex_numbers import view_as_real
@@ -52,7 +52,7 @@ def _window_of(window: Tensor | None, length: int, n_fft: int, like: Tensor) -> 
 
     if window is None:
         kind = like.real.dtype if like.is_complex() else like.dtype
-        window = ones(length, dtype=kind)
+        window = ones(length, dtype=kind, device=like.device)
     left = (n_fft - length) // 2
     return pad(window, (left, n_fft - length - left)) if length < n_fft else window
 
@@ -96,7 +96,6 @@ def stft(
 
     if align_to_window is not None and center:
         raise RuntimeError("stft align_to_window should only be set when center = false")
-    refuse_foreign("stft", input._array)
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     complex_window = window is not None and window.is_complex()
@@ -158,7 +157,7 @@ def _overlapping(frames: Tensor, hop: int) -> Tensor:
     """The sums of frames (batch, count, size) where they lie in the signal."""
     batch, count, size = frames._array.shape
     places = np.arange(count)[:, None] * hop + np.arange(size)
-    index = new_tensor(capture.constant(places.reshape(-1)))
+    index = new_tensor(constant_beside(frames._array, places.reshape(-1)))
     flat = frames.reshape(batch, count * size)
     return frames.new_zeros((batch, size + hop * (count - 1))).index_add(1, index, flat)
 

@@ -68,7 +68,7 @@ def broadcast_to(input: Tensor, size: Ints) -> Tensor:
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors, each expanded to their common shape.
+    """The tensors, each expanded to their common shape; those that have it themselves.
 
     >>> a, b = torch.broadcast_tensors(torch.ones(3, 1), torch.ones(4))
     >>> a.shape, b.shape
@@ -76,7 +76,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """
     given = tensors_of("broadcast_tensors", tensors)
     shape = common_shape([tensor._array.shape for tensor in given])
-    return tuple([expand(tensor, shape) for tensor in given])
+    return tuple([x if x._array.shape == shape else expand(x, shape) for x in given])
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...backend import array_namespace, foreign
+from ...backend import array_namespace, foreign, on_host
 from ...dtype import scalar_type_name
 from ...executor import capture
 from ...executor.conversion import dense_like
 from ...executor.indexing import strided_view
 from ...executor.plan.forms import spread
+from ...layout import contiguous_format
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, aligned, stacked
 from ...transforms.tangents import multilinear
@@ -29,7 +30,7 @@ from ..writing.inplace import install_in_place
 from .expand import expand
 from .parts import diagonal_view, embed_diagonal
 from .splitting import with_size
-from .view import contiguous, reshape, unsqueeze
+from .view import reshape, unsqueeze
 
 __all__ = [
     "diag", "diag_embed", "diagflat", "flip", "fliplr", "flipud", "repeat_interleave", "roll",
@@ -374,10 +375,15 @@ def _places_repeated(repeats: Tensor) -> Tensor:
         )
     if counts.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    capture.refuse("repeat_interleave() by a tensor, whose size depends on values")
+    return new_tensor(capture.call(_repeated_places, counts))
+
+
+def _repeated_places(counts: Array) -> Array:
+    """Each place as often as its count says."""
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
-    capture.refuse("repeat_interleave() by a tensor, whose size depends on values")
-    return new_tensor(np.repeat(np.arange(counts.size, dtype=counts.dtype), counts))
+    return np.repeat(np.arange(counts.size, dtype=counts.dtype), counts)
 
 
 @takes("repeats: Tensor", "input: Tensor, repeats: Tensor | int, dim?: int | None")
@@ -400,20 +406,23 @@ def repeat_interleave(
     shape = input._array.shape
     if isinstance(repeats, Tensor):
         capture.refuse("repeat_interleave() by a tensor, whose size depends on values")
-    counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
+    counts = on_host(repeats._array) if isinstance(repeats, Tensor) else np.asarray(repeats)
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
     if counts.size == 1:
         count = int(counts.reshape(()))
         repeated = expand(unsqueeze(input, dim + 1), (*shape[: dim + 1], count, *shape[dim + 1 :]))
-        return reshape(contiguous(repeated), with_size(shape, dim, shape[dim] * count))
+        copy = repeated.clone(memory_format=contiguous_format)  # also of a single repeat
+        return reshape(copy, with_size(shape, dim, shape[dim] * count))
     if counts.shape != (shape[dim],):
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{counts.size} and input.size({dim}) = {shape[dim]}"
         )
     places = np.repeat(np.arange(shape[dim]), counts)
-    return input.index_select(dim, new_tensor(places))
+    where = foreign(input._array)
+    index = places if where is None else where.from_host(places)
+    return input.index_select(dim, new_tensor(index))
 
 
 @method("repeat_interleave")

@@ -24,7 +24,7 @@ from .view import alias, contiguous, permute, squeeze, t, transpose, unsqueeze, 
 __all__: list[str] = []
 
 
-def _slice(
+def slice_of(
     input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """The elements from ``start`` to before ``end`` along one dimension, every ``step``-th."""
@@ -32,6 +32,16 @@ def _slice(
     key[input._dimension(dim)] = slice(start, end, step)
     found: Tensor = input[tuple(key)]
     return found
+
+
+def _narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """``narrow``; torch's copying one has an error of its own for dimensions that there are not."""
+    if dim >= input._array.ndim > 0:
+        raise RuntimeError(
+            f"narrow_copy(): expected dim below {input._array.ndim}, the number of dimensions, but "
+            f"got {dim}"
+        )
+    return narrow(input, dim, start, length)
 
 
 def _detach(input: Tensor) -> Tensor:
@@ -83,10 +93,10 @@ _VIEWS: dict[str, tuple[Any, ...]] = {
     "detach": (_detach, ""),
     "diagonal": (diagonal, "offset?: int, dim1?: int, dim2?: int"),
     "expand": (expand, "size: Ints, *, implicit?: bool"),
-    "narrow": (narrow, "dim: int, start: int, length: int"),
+    "narrow": (_narrow, "dim: int, start: int, length: int"),
     "permute": (permute, "dims: Ints"),
     "select": (select, "dim: int, index: int"),
-    "slice": (_slice, "dim?: int, start?: int | None, end?: int | None, step?: int"),
+    "slice": (slice_of, "dim?: int, start?: int | None, end?: int | None, step?: int"),
     "split": (split, "split_size: int, dim?: int"),
     "split_with_sizes": (split_with_sizes, "split_sizes: Ints, dim?: int"),
     "squeeze": (squeeze, "", "dim: Sizes"),

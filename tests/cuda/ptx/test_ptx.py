@@ -12,7 +12,14 @@ from numbagrad.cuda.driver.compiling import compile_to_cubin, compile_to_ptx
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "tools"))
 
-from cuda_registers import ARCHITECTURES, assembled, family, noted, products  # noqa: E402
+from cuda_registers import (  # noqa: E402
+    ARCHITECTURES,
+    assembled,
+    family,
+    noted,
+    products,
+    windows,
+)
 
 F = torch.nn.functional
 
@@ -70,6 +77,18 @@ def test_products_are_assembled(architecture):
     sources = [x for x in noted(products) if family(x) == "matmul"]
     assert len(sources) == 16
     for source in (sources[0], sources[7], sources[-1]):
+        report = assembled(source, architecture)
+        assert (report.spills, report.stack) == (0, 0), source.text
+        assert report.registers * source.threads <= 1 << 16
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_convolutions_and_poolings_are_assembled(architecture):
+    sources = noted(windows)
+    convolutions = [x for x in sources if family(x) == "convolution"]
+    poolings = [x for x in sources if family(x) == "pooling"]
+    assert (len(convolutions), len(poolings)) == (3, 3)
+    for source in (*convolutions, *poolings):
         report = assembled(source, architecture)
         assert (report.spills, report.stack) == (0, 0), source.text
         assert report.registers * source.threads <= 1 << 16

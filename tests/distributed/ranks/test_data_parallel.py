@@ -10,6 +10,7 @@ import pytest
 import numbagrad as torch
 from numbagrad import distributed as dist
 from numbagrad import nn
+from numbagrad.distributed import shared_sums
 from numbagrad.distributed.algorithms.ddp_comm_hooks import default_hooks
 from numbagrad.distributed.reducer import buckets_of
 from numbagrad.nn.parallel import DistributedDataParallel
@@ -53,11 +54,16 @@ def same_on_all_ranks(model):
     return torch.equal(highest, lowest)
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
 @pytest.mark.parametrize("views", [False, True])
 @pytest.mark.parametrize("compiled", [False, True])
-def test_it_trains_as_one_process_does(world, compiled, views, optimizer, recwarn):
+def test_it_trains_as_one_process_does(
+    world, compiled, views, optimizer, shared, recwarn, monkeypatch
+):
+    """With sums in memory that the ranks share, and with those of MPI, as between machines."""
     rank, size = world
+    monkeypatch.setattr(shared_sums, "IS_POSSIBLE", shared)
     whole, model = network(), network(rank)
     parallel = DistributedDataParallel(model, bucket_cap_mb=0.005, gradient_as_bucket_view=views)
     assert same_on_all_ranks(model) and len(parallel.reducer.buckets) > 1

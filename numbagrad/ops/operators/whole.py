@@ -10,10 +10,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ..dispatch import transformations
-from ..ops.operators.base import Operator
-from ..tensor import Tensor
-from .levels import is_transformed
+from ...dispatch import transformations
+from ...tensor import Tensor
+from ...transforms.levels import is_transformed
+from .base import Operator
 
 __all__ = ["whole"]
 

@@ -5,8 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from numbagrad.executor import mode
-from numbagrad.native.record import (
+from numbagrad.codegen.record import (
     Byte,
     Half,
     Nested,
@@ -23,6 +22,7 @@ from numbagrad.native.record import (
     size_of,
     write_list,
 )  # fmt: skip
+from numbagrad.executor import mode
 
 W = "int64(int64, int64, int64)"
 
@@ -74,15 +74,41 @@ def test_python_reads_and_writes_fields_by_name():
     kept = write_list(block.pairs, rows)
     assert (block.size, block.pair.first, block.pair.second, block.last) == (5, 0, 7, 6)
     assert block.row.tolist() == [1, -2, 3]
-    assert (block.pairs.count, block.pairs.first) == (2, kept.ctypes.data)
+    assert (block.pairs.count, block.pairs.first.address) == (2, kept.ctypes.data)
     assert block.words.tolist()[:7] == [5, 0, 7, 1, -2, 3, 2]
     assert Pair(kept[1]).first == 10
+
+
+def test_python_reads_a_record_at_an_address_as_compiled_code_does():
+    block = Block()
+    kept = write_list(block.pairs, [(1, 2), (3, 4)])
+    same = Block(block.address)
+    assert same.pairs.first[1].second == 4 and same.more == 0
+    same.pairs.first[1].second = 5
+    same.size = 6
+    assert kept[1, 1] == 5 and block.size == 6
+    assert (block.address, same.address) == (block.words.ctypes.data,) * 2
+
+
+class Other(Block):
+    size = Pointer(Pair)
+
+
+def test_a_field_may_be_of_another_kind_than_that_of_the_base():
+    assert Other.size.offset == Block.size.offset and size_of(Other) == size_of(Block)
+    pair = Pair()
+    pair.second = 7
+    other = Other()
+    other.size = pair.address
+    assert other.size.second == 7
+    with pytest.raises(TypeError, match="pair is as long as in the base"):
+        type(Record)("Wrong", (Block,), {"pair": Word()})
 
 
 def test_an_empty_list_has_an_address():
     block = Block()
     kept = write_list(block.pairs, [])
-    assert (block.pairs.count, block.pairs.first) == (0, kept.ctypes.data)
+    assert (block.pairs.count, block.pairs.first.address) == (0, kept.ctypes.data)
     assert array_of(Pair, 0).shape == (1, 2)
 
 
@@ -100,9 +126,9 @@ def compiled():
     """Compile a function of three words."""
     if mode.JIT_DISABLED:
         pytest.skip("nothing is compiled")
+    from numbagrad.codegen import record_types  # noqa: F401
     from numbagrad.codegen.compiler import compile_to_object
     from numbagrad.codegen.loader import load
-    from numbagrad.native import record_types  # noqa: F401
 
     def compile(function):
         address = load(compile_to_object(function, W, code="calls"), "numbagrad_entry")

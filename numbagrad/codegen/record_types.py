@@ -1,8 +1,8 @@
 """Records in compiled code: an address that knows the names of the fields behind it.
 
-Importing this teaches Numba the classes of ``record.py``; launchers do so through ``objects.py``,
-therefore only when compiling. A record is an int64 to LLVM, and wherever a number is wanted: it is
-compared with NULL, and passed to C as it is.
+Importing this teaches Numba the classes of ``record.py``; kernels and launchers do so through
+``intrinsics.py``, therefore only when compiling. A record is an int64 to LLVM, and wherever a
+number is wanted: it is compared with NULL, and passed to C as it is.
 """
 
 from __future__ import annotations

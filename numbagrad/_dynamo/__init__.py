@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .absent import lacking
-from .compiler import allow_in_graph, disable, is_compiling, list_backends, reset
-from .compiling import compile
-from .compiling.module import OptimizedModule
+from ..absent import lacking
+from ..compiler import allow_in_graph, disable, is_compiling, list_backends, reset
+from ..compiling import compile
+from ..compiling.module import OptimizedModule
+from . import eval_frame
 
 _absent, __getattr__, __dir__ = lacking(
     __name__,
@@ -15,10 +16,12 @@ _absent, __getattr__, __dir__ = lacking(
     """explain export register_backend lookup_backend optimize_assert replay run""",
 )
 
-__all__ = ["OptimizedModule", "allow_in_graph", "config", "disable", "disallow_in_graph",
-           "forbid_in_graph", "graph_break", "is_compiling", "list_backends", "mark_dynamic",
-           "mark_static", "mark_static_address", "maybe_mark_dynamic", "optimize",
-           "reset"]  # fmt: skip
+__all__ = [
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable",
+    "disallow_in_graph", "eval_frame", "forbid_in_graph", "graph_break", "is_compiling",
+    "list_backends", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
+    "nonstrict_trace", "optimize", "reset",
+]  # fmt: skip
 
 
 class _Config:
@@ -59,3 +62,11 @@ def disallow_in_graph(fn: Any) -> Any:
 
 
 forbid_in_graph = disallow_in_graph
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """The function itself, whose results are looked at in every call."""
+    return fn
+
+
+nonstrict_trace = assume_constant_result

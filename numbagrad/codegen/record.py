@@ -1,4 +1,4 @@
-"""Blocks of 64-bit words with named fields, which Python fills and launchers read, or the reverse.
+"""Blocks of 64-bit words with named fields, for Python and compiled code to tell each other.
 
 A block is declared once, and its declaration says where each field lies:
 
@@ -10,9 +10,10 @@ A block is declared once, and its declaration says where each field lies:
         grain = Word()
         slots = Pointer(Slot)
 
-Python reads and writes the fields of an array of words: ``Table().grain = 5``. In a launcher
-``Table(address)`` is the block at an address, ``table.grain`` a load or a store, ``table.slots[2]``
-the third of an array of blocks, and ``Table()`` a block on the stack (``record_types.py``).
+Python reads and writes the fields of an array of words: ``Table().grain = 5``. In kernels and
+launchers ``Table(address)`` is the block at an address, ``table.grain`` a load or a store,
+``table.slots[2]`` the third of an array of blocks, and ``Table()`` a block on the stack
+(``record_types.py``). Kernels that run as Python read the same blocks through views of memory.
 This file must not import Numba.
 """
 
@@ -22,6 +23,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, overload
 
 import numpy as np
+
+from .addresses import words_at
 
 __all__ = [
     "Byte", "Half", "List", "Nested", "Pointer", "Record", "Records", "Shared", "Word", "Words",
@@ -100,14 +103,21 @@ class Byte(Field[int]):
     bytes = alignment = 1
 
 
-class Pointer(Word):
+class Pointer(Field[Any]):
     """The address of a record, or of the first of several that follow one another.
 
-    Without a record it is the address of words.
+    What is read is the record there, or NULL; without a record it is a number.
     """
 
     def __init__(self, record: type[Record] | None = None):
         self.record = record
+
+    def read(self, words: WordArray) -> Any:
+        address = int(words[self.place])
+        return address if self.record is None or address == 0 else self.record(address)
+
+    def write(self, words: WordArray, value: int) -> None:
+        words[self.place] = value
 
 
 class Words(Field[WordArray]):
@@ -171,6 +181,12 @@ class _RecordClass(type):
             if isinstance(field, Field):
                 if key in _TAKEN:
                     raise TypeError(f"{name}: a field may not be called {key}")
+                if key in made._fields:  # another kind of field, in the place of the base's
+                    field.offset = made._fields[key].offset
+                    if field.bytes != made._fields[key].bytes:
+                        raise TypeError(f"{name}: {key} is as long as in the base")
+                    made._fields[key] = field
+                    continue
                 field.offset = -(-made._bytes // field.alignment) * field.alignment
                 made._fields[key] = field
                 made._bytes = field.offset + field.bytes
@@ -191,14 +207,25 @@ class Record(metaclass=_RecordClass):
     _bytes: ClassVar[int]
     _alignment: ClassVar[int]
 
-    def __init__(self, words: WordArray | None = None):
-        #: The words, an array of int64; those of a new record are zero.
-        self.words = np.zeros(size_of(type(self)), dtype=np.int64) if words is None else words
+    def __init__(self, words: WordArray | int | None = None):
+        """The record in an array of words, or at an address; a new one is zero."""
+        #: The words, an array of int64.
+        self.words: WordArray
+        if words is None:
+            self.words = np.zeros(size_of(type(self)), dtype=np.int64)
+        elif isinstance(words, np.ndarray):
+            self.words = words
+        else:
+            self.words = words_at(words, size_of(type(self)))
 
     @property
     def address(self) -> int:
         """The address of the first word; the array has to be kept alive."""
         return int(self.words.ctypes.data)
+
+    def __getitem__(self: _Inner, index: int) -> _Inner:
+        """One of the records that follow one another in memory from this one on."""
+        return type(self)(self.address + WORD_BYTES * size_of(type(self)) * index)
 
 
 def fields_of(record: type[Record]) -> Mapping[str, Field[Any]]:
@@ -240,8 +267,5 @@ def write_list(field: List, rows: Sequence[Any]) -> WordArray:
 
 def list_of(record: type[Record]) -> Nested[List]:
     """A field for a :class:`List` whose ``first`` is such a record to launchers."""
-    made = _RecordClass(f"ListOf{record.__name__}", (List,), {})
-    first = Pointer(record)
-    first.offset = List.first.offset
-    made._fields["first"] = first
+    made = _RecordClass(f"ListOf{record.__name__}", (List,), {"first": Pointer(record)})
     return Nested(made)

@@ -1,0 +1,64 @@
+"""Keys of torch's dispatcher, of which libraries make sets where they are imported.
+
+There is no dispatcher here: a set of keys can be made and compared, and turns nothing on or off.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+__all__ = ["DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard"]
+
+
+class _Keys(type):
+    """The class whose attributes are keys, whatever they are called."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        key = cls(name)
+        setattr(cls, name, key)
+        return key
+
+
+class DispatchKey(metaclass=_Keys):
+    """A key; ``DispatchKey.CPU`` is one, and the same each time."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"DispatchKey.{self.name}"
+
+
+class DispatchKeySet:
+    """A set of keys."""
+
+    def __init__(self, *keys: DispatchKey) -> None:
+        self._keys = frozenset(keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys | other._keys)
+
+    def has(self, key: DispatchKey) -> bool:
+        """Whether a key is in the set."""
+        return key in self._keys
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(sorted(key.name for key in self._keys))})"
+
+
+class _ExcludeDispatchKeyGuard:
+    """Refused: no part of this library asks for keys."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        self._keys = keys
+
+    def __enter__(self) -> NoReturn:
+        raise NotImplementedError(
+            f"torch._C._ExcludeDispatchKeyGuard: numbagrad has no dispatcher whose {self._keys} "
+            "could be left out"
+        )
+
+    def __exit__(self, *error: Any) -> None:
+        return None

@@ -1,0 +1,23 @@
+# Written by tools/write_stubs.py; do not edit.
+"""The names of ``numbagrad.distributed.optim``."""
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from numbagrad.dtype import dtype as DType
+from numbagrad.ops.arguments.kinds import Ints, Real
+from numbagrad.random import Generator
+from numbagrad.tensor import Tensor
+
+Number = builtins.bool | builtins.int | builtins.float
+
+
+class DistributedOptimizer:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class PostLocalSGDOptimizer:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class ZeroRedundancyOptimizer:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class as_functional_optim:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...

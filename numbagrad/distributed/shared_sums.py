@@ -1,0 +1,224 @@
+"""Sums over the ranks of one machine, in memory that all of them see; no message is sent.
+
+Each rank puts its array into a part of that memory. When all have, each rank adds up one slice of
+all arrays, in the order of the ranks, and writes it into a result of every rank, so that everybody
+gets the same bits; when all have done that, the results are whole. How far they are they say in the
+same memory. When the sum is over, its arrays belong to their ranks, a result until its rank gives
+the next array: gradients can be views of it. ``mpi.py`` makes the sums of a ``Reducer``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import mmap
+import os
+import pathlib
+import platform
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import half_precision as half
+from .communicator import Array, Request, Requests, Sum
+
+__all__ = ["IS_POSSIBLE", "SharedSum", "SharedSums", "make_file", "map_file", "size_of"]
+
+#: Where files are memory.
+FOLDER = pathlib.Path("/dev/shm")
+#: Other ranks have to see what one writes in the order in which it writes, as x86-64 has it without
+#: a fence. NUMBAGRAD_MPI_SHARED_MEMORY=0 leaves the sums to MPI.
+IS_POSSIBLE = (
+    platform.machine() in ("x86_64", "AMD64")
+    and os.environ.get("NUMBAGRAD_MPI_SHARED_MEMORY", "1") != "0"
+)
+#: What is added up at a time: it stays in the cache of a core.
+_CHUNK_BYTES = 1 << 17
+#: Seconds in which a rank that waits gives up its core again and again, before it sleeps.
+_YIELD_SECONDS = 2e-3
+
+# What a rank has done of a sum. What it says is how many it has done, times _STAGES, plus this.
+_GIVEN, _ADDED = 1, 2
+_STAGES = 2
+
+
+def make_file(size: int) -> str | None:
+    """A file of so many bytes in memory, or None where there is no room for it."""
+    path = FOLDER / f"numbagrad-{os.getpid()}-{time.monotonic_ns()}"
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    except OSError:  # no such folder, or one that cannot be written: MPI sums instead
+        return None
+    try:
+        os.posix_fallocate(descriptor, 0, size)  # so that no write finds the memory full
+    except OSError:
+        path.unlink()
+        return None
+    finally:
+        os.close(descriptor)
+    return str(path)
+
+
+def map_file(path: str) -> mmap.mmap | None:
+    """The memory of a file; None if it cannot be opened, as on another machine."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        return mmap.mmap(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+Forms = Sequence[tuple[int, "np.dtype[Any]"]]
+
+
+def size_of(forms: Forms, ranks: int) -> int:
+    """Bytes that sums of such numbers of elements and dtypes take, for so many ranks."""
+    arrays = sum([_padded(count * kind.itemsize) for count, kind in forms])
+    return (_padded(8 * len(forms)) + 2 * arrays) * ranks
+
+
+def _padded(size: int) -> int:
+    return max(mmap.PAGESIZE, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+
+
+class SharedSums:
+    """The sums of one group of ranks, and the memory that they lie in.
+
+    Args:
+        memory: of ``size_of(forms, size)`` bytes, at first 0.
+        rank: of this process among ``size``.
+        forms: number of elements and dtype of each sum, the same on all ranks.
+    """
+
+    def __init__(self, memory: Any, rank: int, size: int, forms: Forms) -> None:
+        at, page = 0, _padded(8 * len(forms))
+        said = [np.frombuffer(memory, np.int64, len(forms), k * page) for k in range(size)]
+        at += page * size
+        self._states: list[_State] = []
+        for place, (count, kind) in enumerate(forms):
+            step = _padded(count * kind.itemsize)
+            arrays = [np.frombuffer(memory, kind, count, at + k * step) for k in range(2 * size)]
+            numbers = [each[place : place + 1] for each in said]
+            self._states.append(_State(self, rank, numbers, arrays[:size], arrays[size:]))
+            at += step * 2 * size
+        self.sums = [SharedSum(each) for each in self._states]
+
+    def advance(self) -> None:
+        """Do what can be done for all sums that are under way."""
+        for each in self._states:
+            each.advance()
+
+    def free(self) -> None:
+        """Forget the memory."""
+        for each in self.sums:
+            del _STATES[each.number]
+        self.sums, self._states = [], []
+
+
+class _State(Request):
+    """One sum, again and again: how far this rank is, and where the arrays lie.
+
+    Args:
+        said: how far each rank says that it is, an array of one number for each.
+        given: what each rank gives.
+        results: the sum, once for each rank.
+    """
+
+    def __init__(
+        self, sums: SharedSums, rank: int, said: Sequence[Array], given: Sequence[Array],
+        results: Sequence[Array],
+    ) -> None:  # fmt: skip
+        self._all = sums
+        self._said, self._mine = said, said[rank]
+        self._given, self.given = given, given[rank]
+        self.result = results[rank]
+        self._others = [each for k, each in enumerate(results) if k != rank]
+        share = math.ceil(len(self.result) / len(said))
+        self._slice = rank * share, min((rank + 1) * share, len(self.result))
+        self._count = -1  # as memory of zeros says
+        self._stage = _ADDED
+
+    def _are_all_at(self, stage: int) -> bool:
+        value = self._count * _STAGES + stage
+        return all([said[0] >= value for said in self._said])
+
+    def _say(self, stage: int) -> None:
+        self._mine[0] = self._count * _STAGES + stage
+        self._stage = stage
+
+    def start(self) -> None:
+        """Give what lies in ``given``."""
+        self.wait()  # is over, unless a backward raised
+        self._count += 1
+        self._say(_GIVEN)
+        self._all.advance()
+
+    def advance(self) -> None:
+        """Do what can be done now."""
+        if self._stage == _GIVEN and self._are_all_at(_GIVEN):
+            self._add()
+            self._say(_ADDED)
+
+    def _add(self) -> None:
+        """Add up the slice of this rank, for all."""
+        step = max(1, _CHUNK_BYTES // self.result.itemsize)
+        first, last = self._slice
+        for at in range(first, last, step):
+            part = slice(at, min(at + step, last))
+            result = self.result[part]
+            _add_up([each[part] for each in self._given], result)
+            for other in self._others:
+                np.copyto(other[part], result)
+
+    def done(self) -> bool:
+        self._all.advance()
+        return self._stage == _ADDED and self._are_all_at(_ADDED)
+
+    def wait(self) -> None:
+        until = time.monotonic() + _YIELD_SECONDS
+        while not self.done():
+            if time.monotonic() < until:
+                os.sched_yield()
+            else:
+                time.sleep(20e-6)
+
+
+def _add_up(given: Sequence[Array], result: Array) -> None:
+    """Write the sum of arrays; floats of two bytes are rounded once."""
+    kind = result.dtype
+    if kind.kind not in "fc" or kind.itemsize <= 2:
+        values = np.sum([half.readable(each).astype(np.float32) for each in given], axis=0)
+        result[...] = half.converted(values, kind)
+        return
+    np.add(given[0], given[1], out=result)
+    for each in given[2:]:
+        np.add(result, each, out=result)
+
+
+#: States by number, as with the communicators of ``mpi.py``: ``compile`` watches what a step can
+#: reach, and these count.
+_STATES: dict[int, _State] = {}
+_next_number = itertools.count().__next__
+
+
+class SharedSum(Sum):
+    """A sum of ``SharedSums``, for a ``Reducer``."""
+
+    def __init__(self, state: _State) -> None:
+        self.number = _next_number()
+        _STATES[self.number] = state
+
+    @property
+    def memory(self) -> tuple[Array, Array]:
+        state = _STATES[self.number]
+        return state.given, state.result
+
+    def start(self, given: Array, result: Array) -> Requests:
+        state = _STATES[self.number]
+        state.start()
+        return (state,)

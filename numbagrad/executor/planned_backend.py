@@ -1,0 +1,294 @@
+"""A backend whose entries are operations, planned as on the CPU: it only has to ``run`` them.
+
+``cuda/backend.py`` derives from it. A subclass gives memory (``allocate``, ``from_host``,
+``to_host``), its class of arrays (``backend/strided_array.py``), and ``run(operation)``.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import half_precision as half
+from ..backend import foreign
+from ..backend.interface import Backend
+from ..dtype import computed_as, from_numpy, name_of
+from ..formula import Formula, constant, symbol
+from .complex_parts import from_parts, parts_of_array
+from .conversion import program as conversion
+from .plan import result_forms
+from .plan.direct import view_of
+from .plan.dtypes import code_of
+from .plan.forms import Form, broadcast, contiguous, dense
+from .plan.operations import Pointwise, Product, Reduce, Rowwise
+from .plan.spaces import around
+
+Array = Any
+Shape = tuple[int, ...]
+
+_INDEXING = "kernels.indexing"
+
+
+@functools.cache
+def _taken(name: str = "x") -> Formula:
+    """The formula of a copy."""
+    return Formula((name,), [symbol(name)])
+
+
+@functools.cache
+def _negated() -> Formula:
+    return Formula(("x",), [-symbol("x")])
+
+
+@functools.cache
+def _added() -> Formula:
+    return Formula(("x", "y"), [symbol("x") + symbol("y")])
+
+
+class PlannedBackend(Backend):
+    """The families of kernels, and what else follows from running operations.
+
+    Attributes:
+        multiplied: the dtypes of which there are products.
+    """
+
+    multiplied: Sequence[str] = ("float32", "float64")
+
+    # --- memory ---
+
+    def new(self, form: Form, like: Array) -> Array:
+        """A new array of a form on the device of another one."""
+        return self.allocate(*form)
+
+    def view(self, array: Array, shape: Shape, strides: Shape, offset: int) -> Array:
+        """See :class:`Backend`."""
+        return array.view_of(shape, strides, offset)
+
+    def address(self, array: Array) -> int:
+        """See :class:`Backend`."""
+        return int(array.address)
+
+    def fill(self, array: Array, number: Any) -> None:
+        """See :class:`Backend`."""
+        if array.dtype.kind == "c":
+            number = complex(number)
+            self.fill(array.real, number.real)
+            self.fill(array.imag, number.imag)
+        elif array.size:
+            element = half.readable(half.converted(np.array(number), array.dtype)).item()
+            filled = Formula((), [constant(element)])
+            self.run(Pointwise("fill", filled, (), (view_of(array),), _computed(array), ()))
+
+    def copy(self, target: Array, source: Array) -> None:
+        """See :class:`Backend`."""
+        if not target.size:
+            return
+        kinds = target.dtype.kind, source.dtype.kind
+        if kinds == ("c", "c"):
+            source = self.apart(source, target)
+            self.copy(target.real, source.real)
+            self.copy(target.imag, source.imag)
+        elif kinds[0] == "c":
+            self.copy(target.real, source)
+            self.fill(target.imag, 0)
+        elif kinds[1] == "c":
+            self.copy(target, source.real)
+        elif target.dtype != source.dtype:
+            self.pointwise(conversion(), (source,), target)
+        else:
+            views = (view_of(self.apart(source, target)),), (view_of(target),)
+            self.run(Pointwise("copy", _taken(), *views, _computed(target), (None,)))
+
+    def copied_to(self, form: Form, array: Array) -> Array:
+        """A new array of a form with the elements of another one."""
+        made = self.new(form, array)
+        self.copy(made, array)
+        return made
+
+    def copied(self, array: Array, order: str = "C") -> Array:
+        """A new array of the same elements on the same device, in C order or in theirs."""
+        if order == "C":
+            return self.copied_to(contiguous(array.shape, array.dtype), array)
+        return self.copied_to(dense(array.shape, array.dtype, [array]), array)
+
+    def in_order(self, array: Array) -> Array:
+        """The array, or a copy of it in C order."""
+        return array if array.flags.c_contiguous else self.copied(array)
+
+    def converted(self, array: Array, dtype: np.dtype[Any]) -> Array:
+        """A new array of the same elements in another dtype, in C order."""
+        return self.copied_to(contiguous(array.shape, dtype), array)
+
+    def apart(self, operand: Array, output: Array) -> Array:
+        """An operand, copied if it lies in the memory of the output otherwise than that does."""
+        if operand.block is not output.block:
+            return operand
+        same = ("address", "shape", "strides", "dtype")
+        if all([getattr(operand, name) == getattr(output, name) for name in same]):
+            return operand
+        return self.copied(operand)
+
+    # --- families of kernels ---
+
+    def pointwise(self, program: Any, operands: tuple[Any, ...], into: Array | None) -> Any:
+        """See :class:`Backend`."""
+        program.prepare()
+        compute, forms = result_forms.pointwise(program, operands, into)
+        like: Any = next(x for x in (*operands, into) if isinstance(x, self.array_class))
+        outputs = tuple([self.new(x, like) for x in forms]) if into is None else (into,)
+        rules = program.rules
+        narrow = rules.rounded([code_of(x, len(forms[0].shape)) for x in operands])
+        views: list[Any] = []
+        numbers: list[str | None] = []
+        for place, operand in enumerate(operands):
+            if foreign(operand) is not None:
+                if narrow is not None and operand.dtype != narrow.numpy:
+                    operand = self.converted(operand, narrow.numpy)
+                views.append(view_of(operand if into is None else self.apart(operand, into)))
+                numbers.append(None)
+            else:
+                views.append(operand.item() if isinstance(operand, np.ndarray) else operand)
+                numbers.append(rules.number(place, compute).name)
+        if outputs[0].size:
+            made = tuple([view_of(x) for x in outputs])
+            self.run(
+                Pointwise(program.name, program.formula, tuple(views), made, compute.name,
+                          tuple(numbers), eager=True)
+            )  # fmt: skip
+        if into is not None:
+            return None
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def reduce(
+        self,
+        program: Any,
+        array: Array,
+        mask: int,
+        keepdim: bool,
+        shift: Array | None = None,
+        parameters: Any = None,
+    ) -> Any:
+        """See :class:`Backend`."""
+        mask = int(mask) & ((1 << array.ndim) - 1)
+        forms = result_forms.reduction(program, array, mask, bool(keepdim))
+        outputs = [self.new(form, array) for form in forms]
+        self.run(
+            Reduce(
+                program, view_of(array), mask, bool(keepdim),
+                None if shift is None else view_of(self.in_order(shift)), view_of(outputs[0]),
+                None if parameters is None else float(parameters[0]),
+                view_of(outputs[1]) if len(outputs) > 1 else None,
+            )
+        )  # fmt: skip
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def rowwise(self, program: Any, dim: int, *arrays: Array) -> Any:
+        """See :class:`Backend`."""
+        arrays = tuple([self.in_order(x) for x in arrays])
+        forms = result_forms.rowwise(program, arrays[0])
+        outputs = [self.new(form, arrays[0]) for form in forms]
+        if arrays[0].size:
+            views = [tuple([view_of(x) for x in each]) for each in (arrays, outputs)]
+            self.run(Rowwise(program, dim, *views))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def matmul(self, a: Array, b: Array) -> Array:
+        """See :class:`Backend`."""
+        if a.dtype == b.dtype and a.dtype.kind == "c":
+            return self._product_of_complex(a, b)
+        if a.dtype != b.dtype or from_numpy(a.dtype).name not in self.multiplied:
+            self.refuse(f"matmul of {from_numpy(a.dtype).name}")
+        batch = broadcast([a.shape[:-2], b.shape[:-2]])
+        a, b = [self._stack(x, batch) for x in (a, b)]
+        made = self.new(contiguous((*a.shape[:-1], b.shape[-1]), a.dtype), a)
+        self.run(Product(view_of(a), view_of(b), view_of(made)))
+        return made.reshape((*batch, *made.shape[-2:]))
+
+    def _product_of_complex(self, a: Array, b: Array) -> Array:
+        """The product of complex matrices, from the four products of their parts."""
+        a_re, a_im, b_re, b_im = [self.copied(x) for x in (a.real, a.imag, b.real, b.imag)]
+        minus = self.new(contiguous(a_im.shape, a_im.dtype), a)
+        views = (view_of(a_im),), (view_of(minus),)
+        self.run(Pointwise("neg", _negated(), *views, _computed(minus), (None,)))
+        real = self._sum_of_products((a_re, b_re), (minus, b_im))
+        imaginary = self._sum_of_products((a_re, b_im), (a_im, b_re))
+        made = self.new(contiguous(real.shape, a.dtype), a)
+        self.copy(made.real, real)
+        self.copy(made.imag, imaginary)
+        return made
+
+    def _sum_of_products(self, first: tuple[Array, Array], second: tuple[Array, Array]) -> Array:
+        made, more = self.matmul(*first), self.matmul(*second)
+        views = (view_of(made), view_of(more)), (view_of(made),)
+        self.run(Pointwise("add", _added(), *views, _computed(made), (None, None)))
+        return made
+
+    def _stack(self, array: Array, batch: Shape) -> Array:
+        """An array with one dimension of samples, those of ``batch``."""
+        expanded = view_of(array).expanded((*batch, *array.shape[-2:]))
+        whole = array.view_of(expanded.shape, expanded.strides)
+        return whole.reshape((math.prod(batch), *array.shape[-2:]))
+
+    # --- elements by index, by the definitions of ``executor/indexing.py`` ---
+
+    def gather(self, array: Array, dim: int, index: Array) -> Array:
+        """See :class:`Backend`."""
+        if array.dtype.kind == "c":
+            shape, strides = (*index.shape, 2), (*index.strides, 0)
+            repeated = index.view_of(shape, strides)
+            return from_parts(self.gather(parts_of_array(array), dim, repeated))
+        if not array.ndim:
+            return self.gather(array.reshape(1), dim, index.reshape(1)).reshape(index.shape)
+        key: list[Any] = [slice(size) for size in index.shape]
+        key[dim] = slice(None)
+        made = self.new(contiguous(index.shape, array.dtype), array)
+        source = self.in_order(array[tuple(key)])
+        outer, count, inner = around(index.shape, dim)
+        words = made, source, self.in_order(index), source.shape[dim], count, inner
+        self.kernel(_INDEXING, f"gather_{array.itemsize}", outer * count, words)
+        return made
+
+    def index_select(self, array: Array, dim: int, index: Array) -> Array:
+        """See :class:`Backend`."""
+        if not array.ndim:
+            array = array.reshape(1)
+        if array.dtype.kind == "c":
+            return from_parts(self.index_select(parts_of_array(array), dim, index))
+        outer, size, inner = around(array.shape, dim)
+        shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :])
+        made = self.new(contiguous(shape, array.dtype), array)
+        words = made, self.in_order(array), self.in_order(index), size, index.size, inner
+        self.kernel(_INDEXING, f"index_select_{array.itemsize}", outer * index.size, words)
+        return made
+
+    def scatter_add(self, output: Array, dim: int, index: Array, source: Array) -> None:
+        """See :class:`Backend`; in the order of the indices, so that bits do not change."""
+        if not output.ndim:
+            output, index, source = [x.reshape(1) for x in (output, index, source)]
+        key = [slice(size) for size in index.shape]
+        part = output[tuple([slice(None) if d == dim else x for d, x in enumerate(key)])]
+        self._add("scatter_add", part, dim, index, source[tuple(key)], index.shape[dim])
+
+    def index_add(self, output: Array, dim: int, index: Array, source: Array) -> None:
+        """See :class:`Backend`; in the order of the indices."""
+        self._add("index_add", output, dim, index, source, index.size)
+
+    def _add(
+        self, name: str, output: Array, dim: int, index: Array, source: Array, count: int
+    ) -> None:
+        ordered = self.in_order(output)
+        outer, size, inner = around(ordered.shape, dim)
+        name = f"{name}_{name_of(output.dtype)}"
+        words = ordered, self.in_order(source), self.in_order(index), size, count, inner
+        self.kernel(_INDEXING, name, outer * inner, words)
+        if ordered is not output:
+            self.copy(output, ordered)
+
+
+def _computed(array: Array) -> str:
+    """The dtype in which elements of an array are computed with."""
+    return computed_as(from_numpy(array.dtype)).name

@@ -1,0 +1,44 @@
+# mypy: disable-error-code="assignment,override"
+# Written by tools/write_stubs.py; do not edit.
+"""The names of ``numbagrad.serialization``."""
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from numbagrad.dtype import dtype as DType
+from numbagrad.ops.arguments.kinds import Ints, Real
+from numbagrad.random import Generator
+from numbagrad.tensor import Tensor
+
+Number = builtins.bool | builtins.int | builtins.float
+
+from ..lazy import lazy_names
+from numbagrad.serialization.locations import location_tag as location_tag
+from numbagrad.serialization.locations import register_package as register_package
+from numbagrad.serialization.locations import restore as _default_restore_location
+from numbagrad.serialization.safe import add_safe_globals as add_safe_globals
+from numbagrad.serialization.safe import clear_safe_globals as clear_safe_globals
+from numbagrad.serialization.safe import get_safe_globals as get_safe_globals
+from numbagrad.serialization.safe import safe_globals as safe_globals
+from numbagrad.serialization.storages import StorageType as StorageType
+from pathlib import Path
+from typing import IO
+import os
+import pickle
+import sys
+
+default_restore_location = _default_restore_location
+_LOCATIONS = ('default_restore_location', 'location_tag', 'register_package')
+_SAFE = ('add_safe_globals', 'clear_safe_globals', 'get_safe_globals', 'safe_globals')
+def save(obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any=..., pickle_protocol: int=..., _use_new_zipfile_serialization: bool=..., _disable_byteorder_record: bool=...) -> None:
+    ...
+def load(f: str | os.PathLike[str] | IO[bytes], map_location: Any=..., pickle_module: Any=..., *, weights_only: bool | None=..., mmap: bool | None=..., **pickle_load_args: Any) -> Any:
+    ...
+def _content(path: Any, is_mapped: bool) -> Any:
+    ...
+def _seeks(file: Any) -> bool:
+    ...
+def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> list[str]:
+    ...
+MAP_LOCATION = Any

@@ -1,0 +1,39 @@
+# Written by tools/write_stubs.py; do not edit.
+"""The names of ``numbagrad.sparse``."""
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from numbagrad.dtype import dtype as DType
+from numbagrad.ops.arguments.kinds import Ints, Real
+from numbagrad.random import Generator
+from numbagrad.tensor import Tensor
+
+Number = builtins.bool | builtins.int | builtins.float
+
+
+class SparseSemiStructuredTensor:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class SparseSemiStructuredTensorCUSPARSELT:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class SparseSemiStructuredTensorCUTLASS:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class addmm:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class as_sparse_gradcheck:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class check_sparse_tensor_invariants:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class log_softmax:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class mm:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class softmax:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class solve:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class sum:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class to_sparse_semi_structured:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...

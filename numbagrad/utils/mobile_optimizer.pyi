@@ -1,0 +1,23 @@
+# Written by tools/write_stubs.py; do not edit.
+"""The names of ``numbagrad.utils.mobile_optimizer``."""
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from numbagrad.dtype import dtype as DType
+from numbagrad.ops.arguments.kinds import Ints, Real
+from numbagrad.random import Generator
+from numbagrad.tensor import Tensor
+
+Number = builtins.bool | builtins.int | builtins.float
+
+
+class LintCode:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class MobileOptimizerType:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class generate_mobile_module_lints:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+class optimize_for_mobile:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
