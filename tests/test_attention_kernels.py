@@ -1,10 +1,12 @@
 """Attention by blocks against its definition, and against torch's rules for masks."""
 
 import math
+import threading
 
 import pytest
 
 import numbagrad as torch
+from numbagrad.dispatch import layers
 from numbagrad.executor import attention as executor
 from numbagrad.nn import functional as F
 from numbagrad.nn.functional import attention
@@ -112,6 +114,40 @@ def test_no_matrix_of_all_scores_is_kept():
     q, k, v = [torch.randn(1, 1, 300, 4, requires_grad=True) for _ in range(3)]
     node = F.scaled_dot_product_attention(q, k, v, is_causal=True).grad_fn
     assert max([x.size for x in node.kept]) == 300
+
+
+def test_layers_that_others_need_do_not_change_the_way_of_a_call():
+    q, k, v = [torch.randn(1, 1, 300, 4, requires_grad=True) for _ in range(3)]
+    lstm = torch.nn.LSTM(4, 5)
+    stop, entered = threading.Event(), threading.Event()
+
+    def casts():
+        with torch.autocast("cpu"):
+            entered.set()
+            stop.wait(60)
+
+    other = threading.Thread(target=casts)
+    other.start()
+    try:
+        assert entered.wait(60) and layers.awake
+        node = F.scaled_dot_product_attention(q, k, v, is_causal=True).grad_fn
+        assert max([x.size for x in node.kept]) == 300
+        names = {type(x).__name__ for x in graph_of(lstm(torch.randn(6, 2, 4))[0])}
+        assert "MkldnnRnnLayerBackward0" in names
+    finally:
+        stop.set()
+        other.join()
+
+
+def graph_of(tensor):
+    """All nodes behind a tensor."""
+    found, pending = [], [tensor.grad_fn]
+    while pending:
+        node = pending.pop()
+        if node is not None and node not in found:
+            found.append(node)
+            pending += [x for x, _ in node.next_functions]
+    return found
 
 
 def test_compiled_attention_follows_eager_attention():

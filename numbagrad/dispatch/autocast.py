@@ -34,6 +34,10 @@ class Autocast:
     def sleep(self) -> None:
         """Nothing."""
 
+    def acts_on(self, arguments: Arguments) -> bool:
+        """Whether this thread casts."""
+        return bool(state.settings.enabled)
+
     def call(
         self, function: Callable[..., Any], arguments: Arguments, keywords: Keywords, below: Below
     ) -> Any:

@@ -24,6 +24,7 @@ __all__ = [
     "PUBLIC",
     "VOLATILE",
     "Layer",
+    "act_on",
     "asks",
     "awake",
     "change",
@@ -44,6 +45,9 @@ class Layer(Protocol):
 
     def sleep(self) -> None:
         """Called when nobody needs the layer any more."""
+
+    def acts_on(self, arguments: Arguments) -> bool:
+        """Whether this thread's calls with such arguments are changed, of whatever function."""
 
     def call(
         self, function: Callable[..., Any], arguments: Arguments, keywords: Keywords, below: Below
@@ -115,6 +119,15 @@ def asks(function: Callable[..., Any]) -> bool:
         _thread.passed = None
         return False
     return True
+
+
+def act_on(arguments: Arguments) -> bool:
+    """Whether a layer acts on this thread's calls with such arguments.
+
+    Who has a faster way around several calls asks this, and not ``awake``, which is about all threads
+    and stays as it is for as long as somebody might need a layer.
+    """
+    return any([layer.acts_on(arguments) for layer in _running])
 
 
 def descend(function: Callable[..., Any], arguments: Arguments, keywords: Keywords) -> Any:

@@ -110,6 +110,10 @@ class Overriding:
     def __init__(self) -> None:
         self._seen = _seen()
 
+    def acts_on(self, arguments: Arguments) -> bool:
+        """Whether a mode is entered, or an argument has a class that is asked."""
+        return bool(state.modes) or (not state.disabled and bool(overriding(arguments)))
+
     def call(
         self, function: Callable[..., Any], arguments: Arguments, keywords: Keywords, below: Below
     ) -> Any:

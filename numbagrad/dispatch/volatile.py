@@ -32,6 +32,10 @@ class Volatile:
         """Leave them as they were defined."""
         public_names.uninstall("shared")
 
+    def acts_on(self, arguments: Arguments) -> bool:
+        """Whether one of the arguments is volatile."""
+        return touched(arguments)
+
     def call(
         self, function: Callable[..., Any], arguments: Arguments, keywords: Keywords, below: Below
     ) -> Any:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...dispatch import layers
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import attention as executor
@@ -94,8 +93,7 @@ _other_attention = composite("UnsafeViewBackward0")(_attention)
 
 
 def _takes(query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float) -> bool:
-    # Autocast and volatile tensors act on the operators of the definition.
-    return not layers.awake & ~layers.BITS["overriding"] and executor.takes(query, key, value, mask)
+    return executor.takes(query, key, value, mask)
 
 
 def _gradients(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ...dispatch import layers
 from ...executor import recurrent as executor
 from ...executor.recurrent import Steps
 from ...formula import maximum, sigmoid, tanh
@@ -209,8 +208,8 @@ def _takes(
     input: Any, hidden: Any, cell: Any, of_input: Any, of_hidden: Any, input_bias: Any,
     hidden_bias: Any, projection: Any, mode: str, steps: Steps,
 ) -> bool:  # fmt: skip
-    """Whether kernels compute all steps of these arrays, and nobody looks at single operators."""
-    if projection is not None or layers.awake:
+    """Whether kernels compute all steps of these arrays."""
+    if projection is not None:
         return False
     state = (hidden,) if cell is None else (hidden, cell)
     return executor.takes(mode, steps, input, state, (of_input, of_hidden, input_bias, hidden_bias))
