@@ -74,6 +74,8 @@ class listening:  # noqa: N801 - a context, named for how it reads
             code = frame.f_code
             if code not in self._seen:
                 self._enter(frame, code)
+            elif self._reachable is not None and code in self._reachable.shared:
+                self._reachable.entered_again(frame)
         elif event == "c_call":
             self._call_of_c(frame, argument)
 

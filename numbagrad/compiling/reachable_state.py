@@ -9,11 +9,11 @@ out is in ``docs/design.md``.
 
 from __future__ import annotations
 
-import gc
 import types
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from ..native.frames import functions_of
 from ..nn.module_hooks import EVERY_MODULE
 from ..optim.optimizer import Optimizer
 from ..program.compiled_guards import Entries, Guards
@@ -38,6 +38,7 @@ class ReachableState(Walk):
     Attributes:
         executed: the code that ran, if a recording reports it.
         found_late: functions of packages that ran, and were not known to before the call.
+        shared: code of such functions, of which others may run as well.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class ReachableState(Walk):
         super().__init__(arguments, idle)
         self.executed: set[types.CodeType] = set()
         self.found_late: list[types.FunctionType] = []
+        self.shared: set[types.CodeType] = set()
         self._tensors_found_late = False
         #: A native check that is True only if everything is what it was.
         self.unchanged: Callable[[], Any] = _unknown
@@ -199,15 +201,28 @@ class ReachableState(Walk):
             return
         found = self._functions.get(code)
         if found is None and (code.co_freevars or code.co_argcount or code.co_kwonlyargcount):
-            referrers = gc.get_referrers(code)
-            found = [x for x in referrers if isinstance(x, types.FunctionType)]
-        before = len(self.tensors)
+            found = functions_of(frame)
+            self.shared.add(code)
         if found:
-            self.found_late += found
-            for function in found:
-                self._run(function)
+            self._found_late(found)
         else:
-            self._globals(frame.f_globals, code)
+            self._found_late([], frame)
+
+    def entered_again(self, frame: types.FrameType) -> None:
+        """Note that ``shared`` code runs, perhaps as a function that was not seen yet."""
+        new = [x for x in functions_of(frame) if id(x) not in self.reached]
+        if new:
+            self._found_late(new)
+
+    def _found_late(
+        self, functions: list[types.FunctionType], frame: types.FrameType | None = None
+    ) -> None:
+        before = len(self.tensors)
+        self.found_late += functions
+        for function in functions:
+            self._run(function)
+        if frame is not None:
+            self._globals(frame.f_globals, frame.f_code)
         self._walk()
         if len(self.tensors) > before:
             self._tensors_found_late = True

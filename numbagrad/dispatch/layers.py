@@ -124,8 +124,8 @@ def asks(function: Callable[..., Any]) -> bool:
 def act_on(arguments: Arguments) -> bool:
     """Whether a layer acts on this thread's calls with such arguments.
 
-    Who has a faster way around several calls asks this, and not ``awake``, which is about all threads
-    and stays as it is for as long as somebody might need a layer.
+    Operators that replace several calls by one ask this. ``awake`` is about all threads, and stays
+    as it is for as long as somebody might need a layer.
     """
     return any([layer.acts_on(arguments) for layer in _running])
 
