@@ -244,9 +244,10 @@ PROGRAMS: dict[str, Callable[[Any], None]] = {
 
 def _compile_at_once() -> None:
     """Have this process compile at once what others compile when it has become worth it."""
-    from .executor import deferred, memory, pool
+    from .executor import background, deferred, memory, pool
     from .program import run_single
 
+    background.ENABLED = False  # there is a process for each core
     deferred.CALLS_WORTH_COMPILING = 0
     run_single.CALLS_WORTH_COMPILING = 0
     memory.BYTES_WORTH_COMPILING = 0

@@ -1,8 +1,12 @@
 """What every test module begins and ends with."""
 
+import os
 import sys
 
 import pytest
+
+# Tests know what is compiled when; tests/test_background.py has other processes compile.
+os.environ.setdefault("NUMBAGRAD_BACKGROUND", "0")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -108,7 +108,8 @@ def test_what_waits_for_shared_work_is_called_once(launch, monkeypatch):
     monkeypatch.setattr(pool, "_seconds_alone", -1.0)
     monkeypatch.setattr(pool, "_waiting", [])
     called = []
-    pool.when_sharing(lambda: called.append("first"))
+    monkeypatch.setattr(pool, "_needed", [*pool._needed])
+    pool.when_sharing(lambda: called.append("first"), pool._SPIN)
     assert not called
     block = pool._block
     compiled = block.share_out
@@ -117,7 +118,7 @@ def test_what_waits_for_shared_work_is_called_once(launch, monkeypatch):
     for _ in range(2):
         args.launch(launch, grain=1)
     assert called == ["first"] and (args.out == 2).all()
-    pool.when_sharing(lambda: called.append("second"))
+    pool.when_sharing(lambda: called.append("second"), pool._SPIN)
     assert called == ["first", "second"]
     assert block.share_out == compiled
 

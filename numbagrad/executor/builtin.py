@@ -113,9 +113,12 @@ def launcher(function: str, module: str = "launch", compiling: bool = True) -> i
 
     Without ``compiling`` it is 0 if neither this process nor the disk cache has it.
     """
-    return library.hand_written(
-        f"native.{module}", function, _FASTCALL_SIGNATURE, code="calls", compiling=compiling
-    )
+    return library.hand_written(*described(function, module), compiling=compiling)
+
+
+def described(function: str, module: str = "launch") -> library.HandWritten:
+    """A launcher as ``library.ready`` is asked for it."""
+    return library.HandWritten(f"native.{module}", function, _FASTCALL_SIGNATURE, code="calls")
 
 
 def leave_to_recorder() -> None:

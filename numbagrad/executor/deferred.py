@@ -1,7 +1,8 @@
 """When launchers that only save overhead are compiled: once a program has made enough calls.
 
-``executor/copying.py`` and ``ops/operators/native_launchers.py`` each have such a group; until it
-is ready, and without a compiler, Python code does the same.
+``executor/copying.py`` and ``ops/operators/native_launchers.py`` each have such a group. Another
+process compiles it (``background.py``); until it is ready, and without a compiler, Python code does
+the same.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import itertools
 from collections.abc import Callable, Mapping
 
 from . import library
-from .builtin import launcher
+from .builtin import described, launcher
 from .mode import NATIVE
 
 #: Compiling a group takes a quarter of a second, and then every call saves a microsecond or so. A
 #: program that made so many calls is likely to make many more; others are faster without. What is
 #: on disk is used from the first call on.
 CALLS_WORTH_COMPILING = 20_000
+#: Calls between two looks whether a group that is being compiled is there.
+CALLS_BETWEEN = 128
 
 
 class Deferred:
@@ -41,9 +44,16 @@ class Deferred:
             self._asked_disk = True
             functions = self.functions.items()
             on_disk = all([launcher(name, module, compiling=False) for name, module in functions])
-        if on_disk or self._count_call() >= CALLS_WORTH_COMPILING:
+        if on_disk or self._are_compiled():
             with library.lock:
                 if not self.installed:
                     self._install()
                     self.installed = True
         return self.installed
+
+    def _are_compiled(self) -> bool:
+        """Count a call; whether there were enough of them, and the launchers are there by now."""
+        more = self._count_call() - CALLS_WORTH_COMPILING
+        if more < 0 or more % CALLS_BETWEEN:
+            return False
+        return library.ready([described(*each) for each in self.functions.items()])

@@ -21,14 +21,14 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from .. import dtype
 from .._version import __version__
 from ..codegen import addresses, loader
 from ..interrupts import uninterrupted
-from . import capture, progress, shipped
+from . import background, capture, progress, shipped
 from .cache import ObjectCache, default_directory
 from .mode import JIT_DISABLED
 from .sources import Sources, without_comments
@@ -217,6 +217,8 @@ class _Target(threading.local):
     """What the kernels are that this thread looks up."""
 
     is_python = JIT_DISABLED
+    #: Whether those that are missing are requested of other processes, and left out for now.
+    gathers = False
 
 
 _target = _Target()
@@ -237,10 +239,12 @@ def _key_here(key: str) -> str:
     return f"python {key}" if _target.is_python else key
 
 
-def _address(
-    content: str, symbol: str, python: Callable[[], Callable[..., Any]], options: tuple[Any, ...]
-) -> int:
-    """Address of ``python()``, compiled with these options of ``compile_to_object`` if need be."""
+class _Missing(Exception):  # noqa: N818 - a signal to ``together``
+    """Raised for a kernel that has been requested of another process."""
+
+
+def _address(content: str, kernel: Kernel, python: Callable[[], Callable[..., Any]]) -> int:
+    """Address of ``python()``, compiled as ``kernel`` says if need be."""
     machine_key = _key(content)
     key = _key_here(machine_key)
     with lock:
@@ -254,20 +258,18 @@ def _address(
             addresses.register(address, python)
             return address
         start = time.perf_counter()
-        address = _load(content, symbol)
+        symbol = _symbol(kernel.name)
+        address = None if background.knows(machine_key) else _load(content, symbol)
         if address is not None:
             _addresses[key] = address
             _origins[key] = "loaded"
             _statistics.loaded += 1
+        elif _target.gathers and background.request(machine_key, kernel):
+            raise _Missing
         else:
             # An interrupt waits until the kernel is there, for the next call.
             with capture.unheard(), uninterrupted():
-                from ..codegen.compiler import compile_to_object
-
-                signature, fastmath, code = options
-                with progress.compiling(symbol):
-                    data = compile_to_object(python(), signature, symbol, fastmath, code)
-                cache().write(machine_key, data)
+                data = _compiled(machine_key, kernel, python)
                 _addresses[key] = address = loader.load(data, symbol)
                 _origins[key] = "compiled"
                 _statistics.compiled += 1
@@ -281,6 +283,41 @@ def _address(
                 stacklevel=3,
             )
         return address
+
+
+def _compiled(key: str, kernel: Kernel, python: Callable[[], Callable[..., Any]]) -> bytes:
+    """The object file of a kernel, of another process if one is at it, and kept on disk."""
+    symbol = _symbol(kernel.name)
+    with progress.compiling(symbol):
+        data = background.result(key)
+        if data is None:
+            from ..codegen.compiler import compile_to_object
+
+            options = kernel.signature, symbol, kernel.fastmath, kernel.code
+            data = compile_to_object(python(), *options)
+            cache().write(key, data)
+    return data
+
+
+Result = TypeVar("Result")
+
+
+def together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
+    """What functions return that look kernels up; missing ones are compiled on all cores.
+
+    A function is called again if a kernel of it was missing.
+    """
+    if _target.gathers or not background.can_help(len(tasks)):
+        return [task() for task in tasks]
+    found: dict[int, Result] = {}
+    _target.gathers = True
+    try:
+        for place, task in enumerate(tasks):
+            with contextlib.suppress(_Missing):
+                found[place] = task()
+    finally:
+        _target.gathers = False
+    return [found[k] if k in found else task() for k, task in enumerate(tasks)]
 
 
 def _stored(content: str) -> bytes | None:
@@ -346,11 +383,49 @@ def hand_written(
     key = _key(content)
     if not compiling and key not in _addresses and _stored(content) is None:
         return 0
-    address = _address(content, _symbol(function), python, (signature, fastmath, code))
+    kernel = _hand_written_kernel(module, function, signature, fastmath, code)
+    address = _address(content, kernel, python)
     if recorder is not None:
-        origin, full = _origins[_key_here(key)], f"numbagrad.{module}"
-        recorder(Kernel(function, origin, signature, None, None, full, fastmath, code))
+        recorder(dataclasses.replace(kernel, origin=_origins[_key_here(key)]))
     return address
+
+
+def _hand_written_kernel(
+    module: str, function: str, signature: str, fastmath: tuple[str, ...], code: str
+) -> Kernel:
+    full = f"numbagrad.{module}"
+    return Kernel(function, "compiled", signature, None, None, full, fastmath, code)
+
+
+class HandWritten(NamedTuple):
+    """A hand-written kernel, by the arguments of :func:`hand_written`."""
+
+    module: str
+    function: str
+    signature: str = UNIFORM
+    fastmath: tuple[str, ...] = ("contract",)
+    code: str = "loops"
+
+
+def ready(kernels: Iterable[HandWritten]) -> bool:
+    """Whether kernels can be had without a stall; those that cannot are compiled meanwhile.
+
+    For what a program can do without until it is there. True as well where no other process
+    compiles: whoever wants the kernels has to wait for them then.
+    """
+    return all([_is_ready(each) for each in kernels])
+
+
+def _is_ready(wanted: HandWritten) -> bool:
+    content = _hand_written_content(*wanted)
+    key = _key(content)
+    if _key_here(key) in _addresses or JIT_DISABLED or _target.is_python:
+        return True
+    if background.knows(key):
+        return background.is_done(key)
+    if _stored(content) is not None:
+        return True
+    return not background.request(key, _hand_written_kernel(*wanted))
 
 
 def _hand_written_content(
@@ -376,23 +451,33 @@ def compile_ahead(kernel: Kernel) -> tuple[str, bytes]:
 
     ``kernel`` is what a recorder was given, in whatever process.
     """
-    from ..codegen.compiler import compile_to_object
+    content, function = _described(kernel)
+    key = _key(content)
+    data = cache().read(key)
+    return content, _compiled(key, kernel, function) if data is None else data
 
+
+def _described(kernel: Kernel) -> tuple[str, Callable[[], Callable[..., Any]]]:
+    """The content of a kernel of whatever process, and what returns its function."""
     options = kernel.signature, kernel.fastmath, kernel.code
     if kernel.source is not None:
         content = _generated_content(kernel.name, kernel.source, *options[:2])
-        function = _function(_key(content), kernel.source)
-    else:
-        module = (kernel.module or "").removeprefix("numbagrad.")
-        content = _hand_written_content(module, kernel.name, *options)
-        function = _hand_written_function(module, kernel.name, *options)
-    key = _key(content)
-    data = cache().read(key)
-    if data is None:
-        signature, fastmath, code = options
-        data = compile_to_object(function, signature, _symbol(kernel.name), fastmath, code)
-        cache().write(key, data)
-    return content, data
+        return content, functools.partial(_function, _key(content), kernel.source)
+    module = (kernel.module or "").removeprefix("numbagrad.")
+    content = _hand_written_content(module, kernel.name, *options)
+    return content, functools.partial(_hand_written_function, module, kernel.name, *options)
+
+
+def object_of(key: str, kernel: Kernel) -> bytes:
+    """The object file of a kernel that another process knows by this key.
+
+    Raises:
+        RuntimeError: if it is another kernel here, as after an edit of its source.
+    """
+    content, data = compile_ahead(kernel)
+    if _key(content) != key:
+        raise RuntimeError(f"{kernel.name} is another kernel in the process that asks for it")
+    return data
 
 
 # Kernels that Python calls are the same machine code as those of the executor.
@@ -425,11 +510,11 @@ def generated(
     content = _generated_content(name, source, signature, fastmath)
     key = _key(content)
     python = functools.partial(_function, key, source)
-    address = _address(content, _symbol(name), python, (signature, fastmath, code))
+    kernel = Kernel(name, "compiled", signature, source, None, None, fastmath, code)
+    address = _address(content, kernel, python)
     if recorder is not None:
-        path = cache().source_path(key)
-        origin = _origins[_key_here(key)]
-        recorder(Kernel(name, origin, signature, source, path, None, fastmath, code))
+        path, origin = cache().source_path(key), _origins[_key_here(key)]
+        recorder(dataclasses.replace(kernel, origin=origin, path=path))
     return address
 
 

@@ -33,13 +33,13 @@ def _launcher() -> tuple[Callable[[Array, Array], Array], MatmulTable]:
     table = MatmulTable()
     table.runtime = runtime().address
 
-    def prepare_to_share() -> None:
-        signature = "int64(int64, int64, int64, int64, int64)"
-        table.divide = library.hand_written(
-            "kernels.matmul.division", "divide", signature, code="calls"
-        )
+    signature = f"int64({', '.join(['int64'] * 5)})"
+    divide = library.HandWritten("kernels.matmul.division", "divide", signature, code="calls")
 
-    pool.when_sharing(prepare_to_share)
+    def prepare_to_share() -> None:
+        table.divide = library.hand_written(*divide)
+
+    pool.when_sharing(prepare_to_share, divide)
     return make_builtin("matmul", launcher("matmul", "matmul_launch"), table), table
 
 

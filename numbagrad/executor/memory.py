@@ -222,7 +222,9 @@ def _prepare_pool() -> None:
     global _asked_disk
     runtime = _runtime
     assert runtime is not None
-    worth_compiling = runtime.made_without >= BYTES_WORTH_COMPILING
+    worth_compiling = runtime.made_without >= BYTES_WORTH_COMPILING and library.ready(
+        [library.HandWritten("native.buffers", *each, code="calls") for each in _FUNCTIONS]
+    )
     if worth_compiling or not _asked_disk:
         address = _make_pool(_control_block(), worth_compiling)
         _asked_disk = True

@@ -134,8 +134,6 @@ def _new_held_lock() -> int:
     return lock
 
 
-_SHARE_OUT_SIGNATURE = "void(int64, int64, int64, int64, int64)"
-
 #: How long launches ran on one thread though others could have helped; below zero until the disk
 #: cache was asked for what shares work.
 _seconds_alone = -1.0
@@ -145,13 +143,23 @@ _sharing = False
 #: What launchers wait for until threads share work.
 _waiting: list[Callable[[], None]] = []
 
+_SHARE_OUT = library.HandWritten(
+    "native.threads", "share_out", f"void({', '.join(['int64'] * 5)})", code="calls"
+)
+_WORKER_LOOP = library.HandWritten("native.threads", "worker_loop", "void(int64)", code="calls")
+_SPIN = library.HandWritten("native.threads", "spin", "void(int64)", code="calls")
 
-def when_sharing(prepare: Callable[[], None]) -> None:
-    """Call ``prepare()`` when launches first share work; at once if they do."""
+#: What launches need that share work; with what :func:`when_sharing` was told of.
+_needed = [_SHARE_OUT, _WORKER_LOOP, _SPIN]
+
+
+def when_sharing(prepare: Callable[[], None], kernel: library.HandWritten) -> None:
+    """Call ``prepare()``, which uses ``kernel``, when launches first share work; now if they do."""
     if _sharing:
         prepare()
     else:
         _waiting.append(prepare)
+        _needed.append(kernel)
 
 
 #: When a thread began a launch on its own, by its number.
@@ -159,18 +167,18 @@ _began: dict[int, float] = {}
 
 
 def _before_alone(block: ThreadPool) -> None:
-    """Compile or load what shares work if that pays by now; launchers call this until it is there.
+    """Load what shares work if it is there; launchers call this until it is.
+
+    It is compiled, by another process, when it has become worth that.
 
     If it raises, which ctypes reports, the launch runs on one thread.
     """
     global _seconds_alone, _sharing
-    compiling = _seconds_alone >= SECONDS_WORTH_COMPILING
+    compiling = _seconds_alone >= SECONDS_WORTH_COMPILING and library.ready(_needed)
     address = 0
     if compiling or _seconds_alone < 0:
         _seconds_alone = max(_seconds_alone, 0.0)
-        address = library.hand_written(
-            "native.threads", "share_out", _SHARE_OUT_SIGNATURE, code="calls", compiling=compiling
-        )
+        address = library.hand_written(*_SHARE_OUT, compiling=compiling)
     _sharing = address != 0
     while _sharing and _waiting:
         _waiting[-1]()
@@ -200,7 +208,7 @@ def _start_workers(block: ThreadPool) -> None:
     start.argtypes, start.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_ulong
     refused = ctypes.c_ulong(-1).value
     global _spin_count
-    worker_loop = library.hand_written("native.threads", "worker_loop", "void(int64)", code="calls")
+    worker_loop = library.hand_written(*_WORKER_LOOP)
     if _spin_count == 0:
         _spin_count = _measure_spin()
         _apply_num_threads(block)
@@ -219,7 +227,7 @@ def _start_workers(block: ThreadPool) -> None:
 
 def _measure_spin() -> int:
     """How many times a thread can look for work in ``SPIN_MICROSECONDS``."""
-    address = library.hand_written("native.threads", "spin", "void(int64)", code="calls")
+    address = library.hand_written(*_SPIN)
     spin = ctypes.CFUNCTYPE(None, ctypes.c_int64)(address)
     count = 500
     shortest = float("inf")

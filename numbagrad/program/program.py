@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..codegen.record import WORD_BYTES, row_of, write_list
+from ..executor import library
 from ..executor.builtin import launcher, make_builtin, runtime
 from ..executor.capture import Outdated
 from ..executor.forking import let_go, new_lock, restore
@@ -145,6 +146,9 @@ class Program:
 
     def _cut(self) -> None:
         """Lower the operations, and cut them where Python has to act."""
+        lowered = iter(library.together(
+            [functools.partial(lower, x) for x in self.operations if not isinstance(x, Call)]
+        ))  # fmt: skip
         for operation in self.operations:
             if isinstance(operation, Call):
                 self._parts.append(_Python(operation, len(self.moments)))
@@ -154,7 +158,7 @@ class Program:
                         self._slot[view.memory] = len(self._slot)
                         self._start.append(0)
                 continue
-            launches = lower(operation)
+            launches = next(lowered)
             if not self._parts or isinstance(self._parts[-1], _Python):
                 self._parts.append(_Native([], len(self.moments)))
             part = self._parts[-1]

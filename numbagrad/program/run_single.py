@@ -3,7 +3,7 @@
 Called by the ``Recorder``. What eager execution compiles once, to be fast at every call, would cost
 a call that is recorded once more than all of its kernels. So a recording uses the launchers that
 are there, in this process or on disk, and otherwise does without, until they have become worth
-compiling. The bits are the same.
+compiling, and another process has done that. The bits are the same.
 
 Each function returns what the call made, or None where that is left to the launcher.
 """
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..executor.builtin import launcher
+from ..executor import library
+from ..executor.builtin import described, launcher
 from ..executor.plan import result_forms
 from ..executor.plan.operations import Array, Operation, Product
 from .input_numbers import DrawnNumber
@@ -92,7 +93,7 @@ def _uses_launcher(name: str, module: str = "launch") -> bool:
     """Whether a launcher is there, or has become worth compiling. Counts the calls without it."""
     calls = _calls.get(name, 0)
     if calls >= CALLS_WORTH_COMPILING:
-        return True
+        return library.ready([described(name, module)])
     there = _is_there(name, module)
     _calls[name] = CALLS_WORTH_COMPILING if there else calls + 1
     return there
