@@ -97,6 +97,8 @@ def family(source: Source) -> str:
         return "indexing and lifted"
     if "outer_size" in words:
         return "rows and scans"
+    if "at_logarithms" in words:
+        return "attention"
     if "at_other" in words:
         return "convolution"
     if "planes" in words:
@@ -123,6 +125,18 @@ def windows() -> None:
     functional.conv2d(x, w, groups=2, padding=1).sum().backward()
     for pool in (functional.max_pool2d, functional.avg_pool2d):
         pool(x, 3, 2, 1).sum().backward()
+
+
+def attention() -> None:
+    """Attention and its gradients: dtypes, widths, causal and with a mask."""
+    attend = torch.nn.functional.scaled_dot_product_attention
+    for dtype, width in (
+        (torch.float32, 64), (torch.float32, 80), (torch.float32, 128), (torch.float32, 256),
+        (torch.float64, 64), (torch.float64, 256), (torch.float16, 64), (torch.bfloat16, 128),
+    ):  # fmt: skip
+        q = torch.zeros(1, 2, 40, width, device="cuda", dtype=dtype, requires_grad=True)
+        attend(q, q, q, is_causal=True).sum().backward()
+        attend(q, q, q, torch.zeros(40, 40, device="cuda", dtype=dtype)).sum().backward()
 
 
 def operators(dtype: str) -> Callable[[], None]:
@@ -163,6 +177,7 @@ def main() -> None:
     """Write the table."""
     sources = noted(products)
     sources += noted(windows)
+    sources += noted(attention)
     sources += noted(operators("float32"))
     # One text may have several names, in its first line.
     sources = list({x.text.partition("\n")[2]: x for x in sources}.values())

@@ -211,6 +211,25 @@ class Backend:
         """
         self.refuse(name)
 
+    def takes_attention(self, arrays: Sequence[Array]) -> bool:
+        """Whether :meth:`attention` computes these; else it is composed of other entries.
+
+        They are queries, keys and values of four dimensions, which fit, and perhaps a mask.
+        """
+        return False
+
+    def attention(
+        self, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float
+    ) -> tuple[Array, Array]:
+        """``forward`` of ``executor/attention.py``."""
+        self.refuse("scaled_dot_product_attention")
+
+    def attention_backward(
+        self, grad: Array, operands: Sequence[Any], made: Array, logarithms: Array
+    ) -> tuple[Array, Array, Array]:
+        """``backward`` of ``executor/attention.py``."""
+        self.refuse("scaled_dot_product_attention")
+
     def random(self, draw: Callable[[np.ndarray[Any, Any]], None], array: Array) -> None:
         """Fill an array with random numbers; ``draw(ndarray)`` fills one on the host.
 

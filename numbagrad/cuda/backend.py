@@ -18,7 +18,7 @@ from ..executor.plan.forms import Form, contiguous, dense
 from ..executor.plan.operations import Operation
 from ..executor.plan.sharing import bounds
 from ..executor.planned_backend import PlannedBackend
-from . import indexing, launches, library, windows
+from . import attention, indexing, launches, library, windows
 from .array import Adopted, CudaArray
 from .driver import driver
 from .lowering import lower
@@ -183,6 +183,20 @@ class CudaBackend(PlannedBackend):
     def window(self, name: str, arrays: Sequence[Any], options: Mapping[str, Any]) -> CudaArray:
         """See :class:`Backend`."""
         return windows.window(self, name, arrays, options)
+
+    def takes_attention(self, arrays: Sequence[Any]) -> bool:
+        """See :class:`Backend`."""
+        return attention.takes(arrays)
+
+    def attention(self, *operands: Any) -> tuple[CudaArray, CudaArray]:
+        """See :class:`Backend`: no matrix of scores, nor a sum by atomics."""
+        return attention.forward(self, *operands)
+
+    def attention_backward(
+        self, grad: CudaArray, operands: Sequence[Any], made: CudaArray, logarithms: CudaArray
+    ) -> tuple[CudaArray, CudaArray, CudaArray]:
+        """See :class:`Backend`."""
+        return attention.backward(self, grad, operands, made, logarithms)
 
     def run_function(self, name: str, function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         """See :class:`Backend`: as a CUDA function of one thread, so that loops run in order."""

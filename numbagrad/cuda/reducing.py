@@ -90,6 +90,7 @@ def _launch(
     source = _source(
         operation.program, dtype_of(view.dtype), walk, len(space.kept), len(space.reduced),
         partial, partials is not None, operation.indices is not None, small, threads,
+        where.lanes,
     )  # fmt: skip
     units = space.outputs * segments
     return words.launch(source, blocks_for(units, threads if walk == COLUMNS else 1))
@@ -107,13 +108,14 @@ def _source(
     selects: bool,
     small: bool,
     threads: int,
+    lanes: int,
 ) -> Source:
     definition = program.definition
     if selects:
         combine = "maximum" if definition.name == "max" else "minimum"
         kinds = (stored.name,) * 4
         signature = Signature(
-            definition.name, *kinds, combine, walk, kept, reduced, False, small, threads
+            definition.name, *kinds, combine, walk, kept, reduced, False, small, threads, lanes
         )
         return reductions.selection_source(signature)
     computed, state, result = definition.dtypes_of(stored, program.requested)
@@ -134,7 +136,7 @@ def _source(
         uses |= finalise.uses
     signature = Signature(
         definition.name, kind, computed, state, result, definition.combine, walk, kept, reduced,
-        partial, small, threads,
+        partial, small, threads, lanes,
     )  # fmt: skip
     return reductions.source(
         signature, Formulas(tuple(lines), mapped, tuple(final_lines), finalised, uses)

@@ -36,7 +36,7 @@ def lower_rowwise(operation: Rowwise) -> list[Launch]:
     program = operation.program
     # Short rows of which there are many are better off with a thread each.
     by_columns = inner > 1 or (size < 32 and outer >= where.threads) or _is_scan(program)
-    source = _source(program, dtype_of(first.dtype), by_columns, where.threads)
+    source = _source(program, dtype_of(first.dtype), by_columns, where.threads, where.lanes)
     units = outer * inner if by_columns else outer
     return [words.launch(source, blocks_for(units, where.threads if by_columns else 1))]
 
@@ -46,7 +46,7 @@ def _is_scan(program: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=512)
-def _source(program: Any, stored: Any, by_columns: bool, threads: int) -> Source:
+def _source(program: Any, stored: Any, by_columns: bool, threads: int, lanes: int) -> Source:
     if isinstance(program, RunningExtremum):
         return scans.running_extremum_source(program.name, stored.name, threads)
     if isinstance(program, Scan):
@@ -59,14 +59,16 @@ def _source(program: Any, stored: Any, by_columns: bool, threads: int) -> Source
             program.name, kinds, inputs, start, (lines, results[0]), program._reverse, threads
         )
     if isinstance(program, RowDefinition):
-        return _of_definition(program, stored, by_columns, threads)
+        return _of_definition(program, stored, by_columns, threads, lanes)
     raise NotImplementedError(
         f"Could not run '{program.name}' on the device 'cuda': its backend does not implement it; "
         "move the tensors with .cpu() first"
     )
 
 
-def _of_definition(program: Any, stored: Any, by_columns: bool, threads: int) -> Source:
+def _of_definition(
+    program: Any, stored: Any, by_columns: bool, threads: int, lanes: int
+) -> Source:
     """The kernel of a definition, cut into stages as ``executor/rowwise.py`` cuts it."""
     reductions: list[tuple[str, str, Expression]] = []
 
@@ -82,4 +84,6 @@ def _of_definition(program: Any, stored: Any, by_columns: bool, threads: int) ->
     cut = Cut(work)
     if cut.places > 1:  # there is room for one value an element, where the output will be
         cut = Cut(work, keep=math.inf)
-    return rows.stages_source(program.name, stored.name, inputs, cut.stages, by_columns, threads)
+    return rows.stages_source(
+        program.name, stored.name, inputs, cut.stages, by_columns, threads, lanes
+    )

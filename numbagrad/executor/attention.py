@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backend import foreign, foreign_among
 from ..kernels import attention_layout as w
 from . import arrays, capture
 from .word_kernel import WordKernel, with_scratch
@@ -33,8 +34,9 @@ def _kernel(name: str, dtype: str, writes: int) -> WordKernel:
 def takes(query: Array, key: Array, value: Array, mask: Array | None) -> bool:
     """Whether the kernels compute attention of these: of four dimensions, which fit, not small."""
     given = [query, key, value, *([] if mask is None else [mask])]
+    where = foreign_among(given)
     kinds = {x.dtype for x in given}
-    if kinds not in ({np.dtype(np.float32)}, {np.dtype(np.float64)}):
+    if where is None and kinds not in ({np.dtype(np.float32)}, {np.dtype(np.float64)}):
         return False
     if not query.ndim == key.ndim == value.ndim == 4 or not all([x.size for x in given]):
         return False
@@ -47,6 +49,8 @@ def takes(query: Array, key: Array, value: Array, mask: Array | None) -> bool:
         and value.shape[3] <= w.WIDEST
         and (mask is None or _broadcasts(mask.shape, shape))
     )
+    if where is not None:
+        return fits and where.takes_attention(given)
     return fits and heads[0] * heads[1] * queries * keys >= _FEW
 
 
@@ -99,6 +103,9 @@ def forward(
 
     The mask is one of numbers, which broadcasts to (N, heads, queries, keys).
     """
+    if (where := foreign(query)) is not None:
+        elsewhere: tuple[Array, Array] = where.attention(query, key, value, mask, causal, scale)
+        return elsewhere
     samples, heads, queries, _ = query.shape
     dtype, wide = query.dtype, value.shape[3]
     made = arrays.new_array((samples, heads, queries, wide), dtype)
@@ -120,6 +127,11 @@ def backward(
     ``operands`` are those of the forward, which returned ``made`` and ``logarithms``.
     """
     query, key, value, mask, causal, scale = operands
+    if (where := foreign(query)) is not None:
+        there: tuple[Array, Array, Array] = where.attention_backward(
+            grad, operands, made, logarithms
+        )
+        return there
     grads = [arrays.new_array(x.shape, x.dtype) for x in (query, key, value)]
     mask_shape = None if mask is None else mask.shape
     sizes = _sizes(query.shape, key.shape[2], value.shape[3], causal, mask_shape)

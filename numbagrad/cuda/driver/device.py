@@ -16,6 +16,7 @@ from cuda.bindings import driver as cu
 
 from ...executor import capture
 from ...interrupts import uninterrupted
+from ..kernels.attention import block_for
 from ..kernels.matmul import Shape
 from .memory import PinnedMemory, exhausted
 from .source import Source
@@ -119,9 +120,9 @@ class Device:
     """The driver of all GPUs of this process."""
 
     is_simulated = False
-    #: Threads of a block; elements that a thread of a reduction takes at least before the work is
-    #: cut into segments.
-    threads, segment = 256, 16
+    #: Threads of a block, and of a warp; elements that a thread of a reduction takes at least
+    #: before the work is cut into segments.
+    threads, lanes, segment = 256, 32, 16
 
     def __init__(self) -> None:
         self.device_count = count_devices()
@@ -366,6 +367,12 @@ class Device:
             if blocks >= processors:
                 return shape
         return Shape(side=16, tile=2, step=8)
+
+    attention_side = 16
+
+    def attention_block(self, itemsize: int, width: int, wide: int) -> int:
+        """How many queries and keys a tile of attention has."""
+        return block_for(itemsize, width, wide)
 
     def _function(self, source: Source, index: int) -> Any:
         """The kernel of a text in the context of a device."""

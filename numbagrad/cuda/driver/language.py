@@ -222,6 +222,47 @@ def select(context: Any, condition: Any, first: Any, second: Any) -> Any:
     return first(types.boolean, first, first), emit
 
 
+@intrinsic
+def exchanged(context: Any, value: Any, distance: Any) -> Any:
+    """The value of the thread of the warp whose number differs in the bit ``distance``.
+
+    All threads of the warp have to be here.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given, kind = arguments[0], arguments[0].type
+        word = ir.IntType(32)
+        if isinstance(kind, ir.FloatType | ir.DoubleType):
+            width = 64 if kind == ir.DoubleType() else 32
+            pattern = builder.bitcast(given, ir.IntType(width))
+        else:
+            width, pattern = kind.width, given
+        step = builder.trunc(arguments[1], word)
+        if width <= 32:
+            whole = pattern if width == 32 else builder.zext(pattern, word)
+            moved = _of_partner(builder, whole, step)
+            moved = moved if width == 32 else builder.trunc(moved, pattern.type)
+        else:
+            wide = ir.IntType(64)
+            by = ir.Constant(wide, 32)
+            low = _of_partner(builder, builder.trunc(pattern, word), step)
+            high = _of_partner(builder, builder.trunc(builder.lshr(pattern, by), word), step)
+            moved = builder.or_(builder.shl(builder.zext(high, wide), by), builder.zext(low, wide))
+        return moved if moved.type == kind else builder.bitcast(moved, kind)
+
+    return value(value, types.int64), emit
+
+
+def _of_partner(builder: Any, value: Any, step: Any) -> Any:
+    """The instruction that exchanges 32 bits within a warp."""
+    word = ir.IntType(32)
+    symbol = "llvm.nvvm.shfl.sync.bfly.i32"
+    function = builder.module.globals.get(symbol)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(word, [word] * 4), symbol)
+    return builder.call(function, [ir.Constant(word, -1), value, step, ir.Constant(word, 31)])
+
+
 def _of_libdevice(name: str, operands: int) -> Any:
     """The function ``__nv_<name>`` of libdevice, which NVVM links, of float32 or float64."""
 

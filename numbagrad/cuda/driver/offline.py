@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...executor.plan.sharing import bounds
+from ..kernels.attention import block_for
 from ..kernels.matmul import Shape
 from .source import Source
 from .twin import TwinArray
@@ -36,7 +37,7 @@ class Offline:
     is_simulated = False
     device_count, current = 1, 0
     stream_number = None
-    threads, segment = 256, 16
+    threads, lanes, segment = 256, 32, 16
 
     def __init__(self, processors: int = 132):
         self.blocks = 16 * processors
@@ -70,6 +71,12 @@ class Offline:
     def product_shape(self, dtype: str, rows: int, columns: int, count: int) -> Shape:
         """How a matrix product is cut that is large enough for all processors."""
         return Shape(side=16, tile=4 if dtype == "float64" else 8, step=8)
+
+    attention_side = 16
+
+    def attention_block(self, itemsize: int, width: int, wide: int) -> int:
+        """How many queries and keys a tile of attention has."""
+        return block_for(itemsize, width, wide)
 
     def launch(self, source: Source, blocks: int, words: Sequence[int], index: int = 0) -> None:
         """Note a kernel."""

@@ -14,6 +14,7 @@ import re
 import sys
 import threading
 import time
+import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -46,6 +47,16 @@ def _store_vector(address: int, group: int, values: Sequence[Any], dtype: Any) -
 
 def _quotient(value: Any, divisor: Any) -> Any:
     return np.int64(value) // np.int64(divisor)
+
+
+def _exchanged(value: Any, distance: Any) -> Any:
+    """See ``language``; here all threads of the block have to come. ``said`` is the kernel's."""
+    thread = int(cuda.threadIdx.x)
+    said[thread] = value  # type: ignore[name-defined]  # noqa: F821
+    cuda.syncthreads()
+    found = said[thread ^ int(distance)]  # type: ignore[name-defined]  # noqa: F821
+    cuda.syncthreads()
+    return found
 
 
 #: What the text of a kernel may name: the bodies in Python of what ``language`` compiles.
@@ -82,9 +93,9 @@ class Simulated:
     device_count = 1
     current = 0
     stream_number = None
-    #: Threads of a block; blocks of a launch; elements that a thread of a reduction takes at least
-    #: before the work is cut into segments.
-    threads, blocks, segment = 4, 3, 8
+    #: Threads of a block, and of a warp; blocks of a launch; elements that a thread of a reduction
+    #: takes at least before the work is cut into segments.
+    threads, lanes, blocks, segment = 4, 2, 3, 8
 
     def __init__(self) -> None:
         self._allocated = self._peak = 0
@@ -205,6 +216,12 @@ class Simulated:
         """How a matrix product is cut."""
         return Shape(side=2, tile=2, step=2)
 
+    attention_side = 2
+
+    def attention_block(self, itemsize: int, width: int, wide: int) -> int:
+        """How many queries and keys a tile of attention has."""
+        return 4
+
     def launch(self, source: Source, blocks: int, words: Sequence[int], index: int = 0) -> None:
         """Run a kernel in so many blocks."""
         with self._lock, capture.unheard(), _switching_often():
@@ -262,6 +279,8 @@ def _made(source: Source) -> Any:
     text = f"{text}\n\ndef entry({words}):\n"
     text += f"    with errstate(all='ignore'):\n        kernel({words})\n"
     linecache.cache[path] = (len(text), None, text.splitlines(True), path)
-    names = {**NAMES, "errstate": np.errstate, "shared_lock": threading.RLock()}
+    names = {**NAMES, "errstate": np.errstate, "shared_lock": threading.RLock(), "said": {}}
+    # The simulator gives a kernel its indices of threads through the globals of its functions.
+    names["exchanged"] = types.FunctionType(_exchanged.__code__, names)
     exec(compile(text, path, "exec"), names)
     return cuda.jit(names["entry"])

@@ -1,8 +1,8 @@
 """Reductions: map every element, combine in a fixed order, finalise.
 
 The order of combination follows from sizes alone: blocks that run earlier or later change no bits.
-Two walks: a block for each result, whose threads take elements in turns and combine in shared
-memory (``ROWS``); a thread for each result where neighbours are results (``COLUMNS``). Few results
+Two walks: a block for each result, whose threads take elements in turns and combine by warps
+(``ROWS``); a thread for each result where neighbours are results (``COLUMNS``). Few results
 of many elements are reduced in segments, which a second launch joins. ``cuda/reducing.py`` asks.
 """
 
@@ -13,6 +13,7 @@ import dataclasses
 from ...kernels.reduction import identity
 from ..driver.source import Source
 from .text import decoded, indented, loaded, numba_name, stored
+from .warps import exchanging, joined, through_shared_memory
 
 ROWS, COLUMNS = "rows", "columns"
 
@@ -37,6 +38,7 @@ class Signature:
     partial: bool
     small: bool
     threads: int
+    lanes: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,36 +111,21 @@ def source(s: Signature, formulas: Formulas) -> Source:
         loop = ["for unit in range(cuda.grid(1), outputs * segments, cuda.gridsize(1)):"]
         inside = [*begin, "for k in range(first, last):", *indented(1, step), *end]
     else:
-        once += [f"parts = cuda.shared.array({s.threads}, {state})", "thread = cuda.threadIdx.x"]
+        once += [f"parts = cuda.shared.array({s.threads // s.lanes}, {state})"]
+        once += ["thread = cuda.threadIdx.x"]
         loop = ["for unit in range(cuda.blockIdx.x, outputs * segments, cuda.gridDim.x):"]
         inside = [
             *begin,
             f"for k in range(first + thread, last, {s.threads}):",
             *indented(1, step),
-            *joined(s.threads, s.combine),
+            *joined("total", s.combine, s.threads, s.lanes),
             "if thread == 0:",
-            "    total = parts[0]",
             *indented(1, end),
-            "cuda.syncthreads()",
         ]
     header = f"# {s.name}: {s.stored} -> {s.result}, {s.walk}, combined in {s.state}"
     text = [header, f"def kernel({', '.join(_words(s))}):"]
     text += indented(1, [*once, *loop, *indented(1, inside)])
     return Source(s.name, "\n".join([*text, ""]), s.threads)
-
-
-def joined(threads: int, combine: str) -> list[str]:
-    """Statements after which ``parts[0]`` is what all threads have as ``total``, by a tree."""
-    lines = ["parts[thread] = total", "cuda.syncthreads()"]
-    half = threads // 2
-    while half:
-        lines += [
-            f"if thread < {half}:",
-            f"    parts[thread] = {combine}(parts[thread], parts[thread + {half}])",
-            "cuda.syncthreads()",
-        ]
-        half //= 2
-    return lines
 
 
 # --- the largest or smallest element, and its index -------------------------------------------
@@ -180,29 +167,22 @@ def selection_source(s: Signature) -> Source:
         inside = [*begin, "for k in range(elements):", *indented(1, step), *end]
     else:
         once = [
-            f"values = cuda.shared.array({s.threads}, {value})",
-            f"places = cuda.shared.array({s.threads}, int64)",
+            f"values = cuda.shared.array({s.threads // s.lanes}, {value})",
+            f"places = cuda.shared.array({s.threads // s.lanes}, int64)",
             "thread = cuda.threadIdx.x",
         ]
         loop = ["for unit in range(cuda.blockIdx.x, outputs, cuda.gridDim.x):"]
         inside = [*begin, f"for k in range(thread, elements, {s.threads}):", *indented(1, step)]
-        inside += ["values[thread] = best", "places[thread] = index", "cuda.syncthreads()"]
-        half = s.threads // 2
-        while half:
-            inside += [
-                f"if thread < {half}:",
-                f"    x = values[thread + {half}]",
-                f"    k = places[thread + {half}]",
-                "    best = values[thread]",
-                "    index = places[thread]",
-                f"    if {better('x', 'k', 'best', 'index')}:",
-                "        values[thread] = x",
-                "        places[thread] = k",
-                "cuda.syncthreads()",
-            ]
-            half //= 2
-        inside += ["if thread == 0:", "    best = values[0]", "    index = places[0]"]
-        inside += [*indented(1, end), "cuda.syncthreads()"]
+        chosen = [
+            f"chosen = {better('x', 'k', 'best', 'index')}",
+            "best = select(chosen, x, best)",
+            "index = select(chosen, k, index)",
+        ]
+        inside += exchanging({"x": "best", "k": "index"}, chosen, s.lanes)
+        kept = {"best": "values", "index": "places"}
+        inside += through_shared_memory(kept, s.lanes, s.threads // s.lanes)
+        inside += exchanging({"x": "best", "k": "index"}, chosen, s.threads // s.lanes)
+        inside += ["if thread == 0:", *indented(1, end)]
     text = [f"# {s.name} of {s.stored} with indices, {s.walk}", f"def kernel({', '.join(words)}):"]
     text += indented(1, [*once, *loop, *indented(1, inside)])
     return Source(s.name, "\n".join([*text, ""]), s.threads)

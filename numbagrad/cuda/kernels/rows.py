@@ -1,7 +1,7 @@
 """Definitions over rows: softmax, its gradient and their like, in the stages the CPU's have.
 
 Operands are contiguous and seen as (outer, size, inner). Where inner is 1 a block makes a row: its
-threads combine in shared memory, in an order that follows from sizes alone. Otherwise a thread
+threads combine by warps, in an order that follows from sizes alone. Otherwise a thread
 makes a column, so that neighbours are read side by side. Called by ``cuda/rowwise.py``.
 """
 
@@ -11,6 +11,7 @@ from ...kernels.reduction import identity
 from ...kernels.rows import Stage
 from ..driver.source import Source
 from .text import indented, numba_name
+from .warps import joined
 
 
 def _words(inputs: list[str]) -> list[str]:
@@ -18,8 +19,9 @@ def _words(inputs: list[str]) -> list[str]:
 
 
 def stages_source(
-    name: str, dtype: str, inputs: list[str], stages: list[Stage], by_columns: bool, threads: int
-) -> Source:
+    name: str, dtype: str, inputs: list[str], stages: list[Stage], by_columns: bool, threads: int,
+    lanes: int,
+) -> Source:  # fmt: skip
     """The kernel of a definition over rows, cut into stages; the output has the inputs' shape.
 
     What stages keep for later ones, of one place at most, lies in the output until that is known.
@@ -32,7 +34,7 @@ def stages_source(
         head = ["for unit in range(cuda.grid(1), outer_size * inner, cuda.gridsize(1)):"]
         loop = ["for k in range(size):", "    i = begin + k * inner"]
     else:
-        once = [f"parts = cuda.shared.array({threads}, {kind})", "thread = cuda.threadIdx.x"]
+        once = [f"parts = cuda.shared.array({threads // lanes}, {kind})", "thread = cuda.threadIdx.x"]
         lines += ["begin = unit * size"]
         head = ["for unit in range(cuda.blockIdx.x, outer_size, cuda.gridDim.x):"]
         loop = [f"for k in range(thread, size, {threads}):", "    i = begin + k"]
@@ -46,23 +48,9 @@ def stages_source(
         lines += [*loop, *indented(1, [*before, *stage.lines, *combined, *behind])]
         if not by_columns:
             for x, how, _ in stage.combined:
-                lines += _of_all_threads(x, how, threads)
+                lines += joined(x, how, threads, lanes)
         lines += [line for line in stage.after if isinstance(line, str)]
     walk = "columns" if by_columns else "rows"
     text = [f"# {name} of {dtype}, by {walk}", f"def kernel({', '.join(_words(inputs))}):"]
     text += indented(1, [*once, *head, *indented(1, lines)])
     return Source(name, "\n".join([*text, ""]), threads)
-
-
-def _of_all_threads(variable: str, combine: str, threads: int) -> list[str]:
-    """Statements after which every thread has what all have combined in a variable."""
-    lines = [f"parts[thread] = {variable}", "cuda.syncthreads()"]
-    half = threads // 2
-    while half:
-        lines += [
-            f"if thread < {half}:",
-            f"    parts[thread] = {combine}(parts[thread], parts[thread + {half}])",
-            "cuda.syncthreads()",
-        ]
-        half //= 2
-    return [*lines, f"{variable} = parts[0]", "cuda.syncthreads()"]

@@ -178,19 +178,6 @@ def test_layers():
         assert all([p.grad.is_cuda for p in layer.parameters()])
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_attention(causal):
-    torch.manual_seed(0)
-    given = [torch.randn(2, 2, 5, 4) for _ in range(3)]
-    results = []
-    for device in ("cpu", "cuda"):
-        inputs = [x.to(device).requires_grad_() for x in given]
-        made = F.scaled_dot_product_attention(*inputs, is_causal=causal)
-        results.append([made, *torch.autograd.grad(made.sin().sum(), inputs)])
-    for own, other in zip(results[1], results[0], strict=True):
-        equal(own, other, 1e-4)
-
-
 @pytest.mark.parametrize("name", ["SGD", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam"])
 def test_optimizers(name):
     found = []
