@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from .backend import backend_for
 from .executor import capture, library
 from .executor.builtin import launcher, make_builtin, runtime
 from .executor.deferred import Deferred
@@ -95,16 +96,29 @@ class Generator:
     Safe to use from several threads at once; the order in which they draw is then undefined.
     """
 
+    def __new__(cls, device: object = "cpu") -> Generator:
+        """A generator of the device: of one of its backend's class if that has one.
+
+        Raises:
+            RuntimeError: for a device without generators.
+        """
+        if cls is not Generator or str(device) == "cpu":
+            return super().__new__(cls)
+        with contextlib.suppress(AssertionError, NotImplementedError):
+            where = backend_for(device)
+            if where is not None and where.generator_class is not None:
+                made: Generator = where.generator_class.__new__(where.generator_class, device)
+                return made
+        raise RuntimeError(
+            f"Generator: device {str(device)!r} has no generator; use Generator('cpu')"
+        )
+
     def __init__(self, device: object = "cpu"):
-        if str(device) != "cpu":
-            raise RuntimeError(
-                f"Generator: device {str(device)!r} has no generator; use Generator('cpu')"
-            )
         self.device = device
         self._words = np.zeros(_HEADER + _STATE_SIZE // 2, np.int64)
         self._address = self._words.ctypes.data
         self._lock = threading.RLock()
-        self._reset(_DEFAULT_SEED)
+        self._reset(DEFAULT_SEED)
 
     def __repr__(self) -> str:
         return f"<numbagrad.Generator device='cpu' initial_seed={self.initial_seed()}>"
@@ -191,6 +205,10 @@ class Generator:
                 self._words[:] = words
         return now
 
+    def fill_elsewhere(self, name: str, array: np.ndarray, arguments: tuple[object, ...]) -> None:
+        """Fill an ndarray by the function of ``random_filling.py``; of subclasses alone."""
+        raise NotImplementedError(f"{type(self).__name__} fills no ndarray")
+
     def clone_state(self) -> Generator:
         """A new generator that will give the same numbers as this one."""
         other = Generator(self.device)
@@ -223,7 +241,7 @@ class Generator:
 
 
 #: torch's seed of a generator that was not seeded.
-_DEFAULT_SEED = 67280421310721
+DEFAULT_SEED = 67280421310721
 
 
 def _nondeterministic_seed() -> int:
@@ -236,14 +254,42 @@ def default_generator() -> Generator:
     return Generator().manual_seed(_nondeterministic_seed())
 
 
+#: The default generators of other devices, once they were used.
+streams_elsewhere: list[Generator] = []
+
+
+class DefaultStreams:
+    """The default generators of all devices as one that can be rewound."""
+
+    def rewind(self, words: np.ndarray) -> np.ndarray:
+        """Go back to a state that this returned before; returns that of now.
+
+        An empty array changes nothing. Generators that were first used since then stay.
+        """
+        parts, start = [], 0
+        for each in (default_generator(), *streams_elsewhere):
+            now = each.rewind(words[:0])
+            if start < words.size:
+                each.rewind(words[start : start + now.size])
+            start += now.size
+            parts.append(now)
+        return np.concatenate(parts)
+
+
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generator and return it."""
-    return default_generator().manual_seed(seed)
+    """Seed the default generators of all devices, and return that of the CPU."""
+    made = default_generator().manual_seed(seed)
+    for other in streams_elsewhere:
+        other.manual_seed(seed)
+    return made
 
 
 def seed() -> int:
-    """Seed the default generator at random; returns the seed."""
-    return default_generator().seed()
+    """Seed the default generators of all devices at random; returns the seed of the CPU's."""
+    chosen = default_generator().seed()
+    for other in streams_elsewhere:
+        other.manual_seed(chosen)
+    return chosen
 
 
 def initial_seed() -> int:
@@ -272,17 +318,18 @@ def fork_rng(
     """A block behind which the default generator goes on as if nothing had been drawn in it.
 
     Args:
-        devices, device_type: accepted; there is one generator, that of the CPU.
+        devices, device_type: accepted; the generators of all devices are meant.
         enabled: False for a block that does nothing.
     """
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    states = [(each, each.get_state()) for each in (default_generator(), *streams_elsewhere)]
     try:
         yield
     finally:
-        set_rng_state(state)
+        for each, state in states:
+            each.set_state(state)
 
 
 def _unlock_in_child() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import half_precision as half
+from .backend import foreign
 from .dtype import bfloat16, finfo, float16, float32, float64
 from .executor import capture
 from .random import INTEGERS, Generator, default_generator
@@ -55,11 +56,19 @@ _GROUPED_NORMAL = {each.numpy: f"normal_{each.name}" for each in (float32, float
 
 
 def _drawing(fill: Callable[..., None]) -> Callable[..., None]:
-    """``fill(generator, array, ...)`` as an operation that a compiled program repeats."""
+    """``fill(generator, array, ...)`` as an operation that a compiled program repeats.
+
+    What other devices hold is filled by their backends.
+    """
 
     @functools.wraps(fill)
     def draw(generator: Generator | None, array: np.ndarray, *arguments: Any) -> None:
-        if capture.active is None:
+        if (where := foreign(array)) is not None:
+            capture.refuse("random numbers on another device")
+            where.random(fill.__name__, functools.partial(draw, generator), array, arguments)
+        elif generator is not None and generator.__class__ is not Generator:
+            generator.fill_elsewhere(fill.__name__, array, arguments)
+        elif capture.active is None:
             fill(generator, array, *arguments)
         else:
             capture.draw(functools.partial(fill, generator), array, *arguments)
@@ -225,17 +234,28 @@ def fill_bernoulli(
         chance = p
         _fill(array, boolean, lambda out: generator.run("bernoulli", out, chance, 0.0))
         return
-    if p.dtype.kind not in "fV":
-        raise RuntimeError(f"bernoulli_ expects floating point probabilities, but got {p.dtype}")
+    check_kind_of_probabilities(p)
+    check_probabilities(p)
     p = np.asarray(half.readable(p))
-    if not ((p >= 0) & (p <= 1)).all():
-        raise RuntimeError("bernoulli_ expects all elements of p to be in [0, 1]")
     each = np.dtype(np.float64 if p.dtype == np.float64 else np.float32)
     axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     ordered = np.broadcast_to(p, array.shape).transpose(axes)
     probabilities = np.ascontiguousarray(ordered, each)
     kernel, address = f"bernoulli_each_{each}", probabilities.ctypes.data
     _fill(array, boolean, lambda out: generator.run(kernel, out, address, 0, INTEGERS))
+
+
+def check_kind_of_probabilities(p: Any) -> None:
+    """Raise unless an array has elements that can be probabilities."""
+    if p.dtype.kind not in "fV":
+        raise RuntimeError(f"bernoulli_ expects floating point probabilities, but got {p.dtype}")
+
+
+def check_probabilities(p: np.ndarray) -> None:
+    """Raise unless all elements are in [0, 1]."""
+    p = np.asarray(half.readable(p))
+    if not ((p >= 0) & (p <= 1)).all():
+        raise RuntimeError("bernoulli_ expects all elements of p to be in [0, 1]")
 
 
 #: From this range on torch takes 64 random bits for an integer instead of 32.
@@ -276,25 +296,20 @@ def _nearest_inside(dtype: np.dtype, bound: int, inwards: int) -> int:
     return rounded + inwards * gap
 
 
-@_drawing
-def fill_randint(
-    generator: Generator | None, array: np.ndarray, low: int, high: int | None = None
-) -> None:
-    """Whole numbers in ``[low, high)``: torch's ``randint`` and ``random_(from, to)``.
+def range_of_integers(dtype: np.dtype, low: int, high: int | None = None) -> tuple[int, int, bool]:
+    """How many whole numbers ``fill_randint`` draws from, the first, and whether by 64 bits.
 
-    Without ``high`` they go up to the largest one of the type (inclusive), for floating point types
-    the largest below which there are no gaps.
+    Raises:
+        RuntimeError: for an empty range, or bounds that the dtype does not have.
     """
     low = int(low)
-    if high is None and low == -(1 << 63) and array.dtype in (np.int64, np.float32, np.float64):
-        _fill_integers(generator, array, 1 << 64, 0, True)  # all 64-bit patterns, signed
-        return
-    high = _exact_integers(array.dtype)[1] + 1 if high is None else int(high)
+    if high is None and low == -(1 << 63) and dtype in (np.int64, np.float32, np.float64):
+        return 1 << 64, 0, True  # all 64-bit patterns, signed
+    high = _exact_integers(dtype)[1] + 1 if high is None else int(high)
     if not low < high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    dtype = array.dtype
     if dtype.kind in "fV":
         low, high = _nearest_inside(dtype, low, 1), _nearest_inside(dtype, high, -1)
         if not low < high:
@@ -308,14 +323,30 @@ def fill_randint(
     for name, bound in (("from", low), ("to - 1", high - 1)):
         if not smallest <= bound <= largest:
             raise RuntimeError(f"random_: {name}={bound} is out of bounds for {dtype}")
-    _fill_integers(generator, array, high - low, low, high - low >= _RANGE_OF_64_BITS)
+    return high - low, low, high - low >= _RANGE_OF_64_BITS
+
+
+def range_of_type(dtype: np.dtype) -> tuple[int, int, bool]:
+    """The same for ``fill_random``: the range of the type, but for negative numbers."""
+    return _exact_integers(dtype)[1] + 1, 0, dtype in (np.int64, np.float64)
+
+
+@_drawing
+def fill_randint(
+    generator: Generator | None, array: np.ndarray, low: int, high: int | None = None
+) -> None:
+    """Whole numbers in ``[low, high)``: torch's ``randint`` and ``random_(from, to)``.
+
+    Without ``high`` they go up to the largest one of the type (inclusive), for floating point types
+    the largest below which there are no gaps.
+    """
+    _fill_integers(generator, array, *range_of_integers(array.dtype, low, high))
 
 
 @_drawing
 def fill_random(generator: Generator | None, array: np.ndarray) -> None:
     """Whole numbers over the range of the type, none negative: torch's ``random_()``."""
-    number = _exact_integers(array.dtype)[1] + 1
-    _fill_integers(generator, array, number, 0, array.dtype in (np.int64, np.float64))
+    _fill_integers(generator, array, *range_of_type(array.dtype))
 
 
 def _fill_integers(

@@ -27,6 +27,7 @@ class Backend:
         forwards: by the name of an operator, what runs in the place of its forward.
         hosted: names of operators whose forward runs on copies on the host, by :meth:`call`.
         passes: names of the passes that programs go through before they run here.
+        generator_class: the class of its generators of random numbers; None if it has none.
     """
 
     device_type: str = ""
@@ -35,6 +36,7 @@ class Backend:
     forwards: Mapping[str, Callable[..., Any]] = {}
     hosted: Collection[str] = ()
     passes: Sequence[str] = ()
+    generator_class: type[Any] | None = None
 
     def refuse(self, operator: str) -> NoReturn:
         """Raise for what is not implemented here.
@@ -230,14 +232,20 @@ class Backend:
         """``backward`` of ``executor/attention.py``."""
         self.refuse("scaled_dot_product_attention")
 
-    def random(self, draw: Callable[[np.ndarray[Any, Any]], None], array: Array) -> None:
-        """Fill an array with random numbers; ``draw(ndarray)`` fills one on the host.
+    def random(
+        self, name: str, draw: Callable[..., None], array: Array, arguments: tuple[Any, ...]
+    ) -> None:
+        """``random_filling.<name>`` of an array; ``draw(ndarray, *arguments)`` fills an ndarray.
 
         The default takes the numbers of the CPU's stream, so that a seed means the same here.
         """
         drawn = np.empty(array.shape, array.dtype)
-        draw(drawn)
+        draw(drawn, *[self._downloaded(x) for x in arguments])
         self.copy(array, self.from_host(drawn))
+
+    def generator_on_host(self, generator: Any, like: Array) -> Any:
+        """A generator by which a function of ndarrays draws numbers of the device of an array."""
+        self.refuse("a function of the host that draws random numbers")
 
     # --- programs ---
 

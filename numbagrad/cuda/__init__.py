@@ -6,8 +6,6 @@ is first named and available. ``driver/`` alone imports packages of CUDA.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..absent import lacking
 from .devices import (
     can_device_access_peer,
@@ -35,20 +33,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def manual_seed(seed: int) -> None:
-    """Seed what draws random numbers on a GPU: the default generator, whose numbers it copies.
-
-    Without a GPU nothing happens.
-    """
-    if is_available():
-        from ..random import manual_seed as seed_default
-
-        seed_default(seed)
-
-
-manual_seed_all = manual_seed
-
-
 def get_arch_list() -> list[str]:
     """The kinds of GPU that kernels come compiled for: none, they are compiled when needed."""
     return []
@@ -64,8 +48,9 @@ _MEMORY = (
 _STREAMS = (
     "Event", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream", "stream",
 )  # fmt: skip
-_RANDOM = ("get_rng_state", "get_rng_state_all", "initial_seed", "seed", "seed_all",
-           "set_rng_state", "set_rng_state_all")  # fmt: skip
+_RANDOM = ("default_generators", "get_rng_state", "get_rng_state_all", "initial_seed",
+           "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state",
+           "set_rng_state_all")  # fmt: skip
 _absent, __getattr__, __dir__ = lacking(
     __name__,
     "there is no GPU; ask torch.cuda.is_available() first",
@@ -92,7 +77,5 @@ _absent, __getattr__, __dir__ = lacking(
         **dict.fromkeys(_RANDOM, ".random"),
     },
 )
-#: Generators of GPUs: none.
-default_generators: tuple[Any, ...] = ()
 has_half = True
 has_magma = False

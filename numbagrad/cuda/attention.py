@@ -22,7 +22,7 @@ from .launches import Words, bits_of, blocks_for
 if TYPE_CHECKING:
     from .backend import CudaBackend
 
-#: The widest queries and values that have kernels.
+#: The widest queries and values that have kernels; of float64 they are narrower.
 WIDEST = 256
 
 _source = functools.lru_cache(maxsize=256)(texts.source)
@@ -30,14 +30,15 @@ _source = functools.lru_cache(maxsize=256)(texts.source)
 
 def takes(arrays: Sequence[CudaArray]) -> bool:
     """Whether the kernels compute these, whose shapes fit: queries, keys, values, and a mask."""
-    query, _, value, *_ = arrays
+    query, key, value, *_ = arrays
     kinds = {name_of(x.dtype) for x in arrays}
-    return (
-        len(kinds) == 1
-        and kinds < {"float16", "bfloat16", "float32", "float64"}
-        and len({x.block.device for x in arrays}) == 1
-        and max(query.shape[3], value.shape[3]) <= WIDEST
-    )
+    widest = max(query.shape[3], value.shape[3])
+    if len(kinds) > 1 or not kinds < {"float16", "bfloat16", "float32", "float64"}:
+        return False
+    if len({x.block.device for x in arrays}) > 1 or widest > WIDEST:
+        return False
+    signature = _signature(texts.FORWARD, (query, key, value, None, False, 1.0))
+    return signature.registers(widest) <= texts.MOST_REGISTERS
 
 
 def _signature(what: str, operands: Sequence[Any]) -> texts.Signature:
@@ -74,7 +75,7 @@ def _run(what: str, operands: Sequence[Any], grad: Any, written: dict[str, Any])
     if what == texts.PRODUCTS:
         blocks = blocks_for(samples * heads * queries, made.threads)
     else:
-        rows = keys if what == texts.OF_KEYS else queries
+        rows = queries if what in (texts.FORWARD, texts.OF_QUERIES) else keys
         blocks = blocks_for(samples * heads * -(-rows // signature.block), 1)
     launch = words.launch(made, blocks)
     launches.run([launch], lambda memory: memory.address, (), query.block.device)
@@ -115,5 +116,6 @@ def backward(
     known = {"logarithms": logarithms, "products": products}
     grads = [where.new(contiguous(x.shape, x.dtype), x) for x in (query, key, value)]
     _run(texts.OF_QUERIES, operands, grad, {"result": grads[0], **known})
-    _run(texts.OF_KEYS, operands, grad, {"result": grads[1], "more": grads[2], **known})
+    for what in texts.gradients_of_keys(_signature(texts.OF_BOTH, operands)):
+        _run(what, operands, grad, {"result": grads[1], "more": grads[2], **known})
     return grads[0], grads[1], grads[2]

@@ -18,7 +18,7 @@ from ..executor.plan.forms import Form, contiguous, dense
 from ..executor.plan.operations import Operation
 from ..executor.plan.sharing import bounds
 from ..executor.planned_backend import PlannedBackend
-from . import attention, indexing, launches, library, windows
+from . import attention, indexing, launches, library, philox, windows
 from .array import Adopted, CudaArray
 from .driver import driver
 from .lowering import lower
@@ -36,6 +36,7 @@ class CudaBackend(PlannedBackend):
     device_type = "cuda"
     array_class = CudaArray
     passes = ("elements", "checks_first", "copies", "dead")
+    generator_class = philox.Generator
     multiplied = ("float16", "bfloat16", "float32", "float64")  # halves are summed in float32
 
     def __init__(self, device_index: int | None = None):
@@ -183,6 +184,17 @@ class CudaBackend(PlannedBackend):
     def window(self, name: str, arrays: Sequence[Any], options: Mapping[str, Any]) -> CudaArray:
         """See :class:`Backend`."""
         return windows.window(self, name, arrays, options)
+
+    def random(
+        self, name: str, draw: Callable[..., None], array: CudaArray, arguments: tuple[Any, ...]
+    ) -> None:
+        """See :class:`Backend`: by generators of the device."""
+        assert isinstance(draw, functools.partial)
+        philox.fill(self, name, draw.args[0], array, arguments)
+
+    def generator_on_host(self, generator: Any, like: CudaArray) -> Any:
+        """See :class:`Backend`."""
+        return philox.on_host(generator, like)
 
     def takes_attention(self, arrays: Sequence[Any]) -> bool:
         """See :class:`Backend`."""

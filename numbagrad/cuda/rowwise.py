@@ -66,9 +66,7 @@ def _source(program: Any, stored: Any, by_columns: bool, threads: int, lanes: in
     )
 
 
-def _of_definition(
-    program: Any, stored: Any, by_columns: bool, threads: int, lanes: int
-) -> Source:
+def _of_definition(program: Any, stored: Any, by_columns: bool, threads: int, lanes: int) -> Source:
     """The kernel of a definition, cut into stages as ``executor/rowwise.py`` cuts it."""
     reductions: list[tuple[str, str, Expression]] = []
 

@@ -104,7 +104,8 @@ def forward(
     The mask is one of numbers, which broadcasts to (N, heads, queries, keys).
     """
     if (where := foreign(query)) is not None:
-        elsewhere: tuple[Array, Array] = where.attention(query, key, value, mask, causal, scale)
+        given = [query, key, value, mask, causal, scale]
+        elsewhere: tuple[Array, Array] = capture.forward("attention", where.attention, given)
         return elsewhere
     samples, heads, queries, _ = query.shape
     dtype, wide = query.dtype, value.shape[3]
@@ -128,8 +129,9 @@ def backward(
     """
     query, key, value, mask, causal, scale = operands
     if (where := foreign(query)) is not None:
-        there: tuple[Array, Array, Array] = where.attention_backward(
-            grad, operands, made, logarithms
+        given = [grad, tuple(operands), made, logarithms]
+        there: tuple[Array, Array, Array] = capture.forward(
+            "attention_backward", where.attention_backward, given
         )
         return there
     grads = [arrays.new_array(x.shape, x.dtype) for x in (query, key, value)]

@@ -20,7 +20,7 @@ from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..executor import capture
-from ..random import default_generator
+from ..random import DefaultStreams
 from ..tensor import Tensor
 
 #: Asks a generator for its state.
@@ -35,13 +35,13 @@ class RandomState:
     """
 
     def __init__(self, preserve: bool) -> None:
-        self._before = default_generator().rewind(_NOW) if preserve else None
+        self._before = DefaultStreams().rewind(_NOW) if preserve else None
 
     def settle(self) -> None:
         """Call after the function: forget the state if no number was drawn."""
         if self._before is None:
             return
-        if np.array_equal(default_generator().rewind(_NOW), self._before):
+        if np.array_equal(DefaultStreams().rewind(_NOW), self._before):
             self._before = None
         else:
             capture.refuse("random numbers in a checkpoint, which draws them twice")
@@ -52,7 +52,7 @@ class RandomState:
         if self._before is None:
             yield
             return
-        generator = default_generator()
+        generator = DefaultStreams()
         now = generator.rewind(self._before)
         try:
             yield

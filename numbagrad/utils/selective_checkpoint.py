@@ -17,7 +17,7 @@ import numpy as np
 from ..dispatch.interception import Compute, Interceptor
 from ..ops.aten import OpOverload, OpOverloadPacket, name_of
 from ..ops.operators.user_kernel import UserKernel
-from ..random import default_generator
+from ..random import DefaultStreams
 
 __all__ = [
     "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts",
@@ -125,9 +125,9 @@ class _Keeping(_Selecting):
         self._made = None
 
         def noted() -> Any:
-            before = default_generator().rewind(_NOW)
+            before = DefaultStreams().rewind(_NOW)
             arrays = compute()
-            after = default_generator().rewind(_NOW)
+            after = DefaultStreams().rewind(_NOW)
             self._made = arrays, None if np.array_equal(before, after) else (before, after)
             return arrays
 
@@ -198,7 +198,7 @@ class _Giving(_Selecting):
     @staticmethod
     def _draw_again(before: Any, after: Any) -> None:
         """Go on with the random numbers behind those that the operator drew."""
-        generator = default_generator()
+        generator = DefaultStreams()
         if np.array_equal(generator.rewind(_NOW), before):
             generator.rewind(after)
 

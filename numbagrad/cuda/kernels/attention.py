@@ -17,7 +17,8 @@ from ..driver.source import Source
 from .text import indented, loaded, loaded_as, numba_name, stored
 from .warps import within_warp
 
-FORWARD, OF_QUERIES, OF_KEYS, PRODUCTS = "attend", "attend dquery", "attend dkey", "attend rows"
+FORWARD, PRODUCTS, OF_QUERIES = "attend", "attend rows", "attend dquery"
+OF_KEYS, OF_VALUES, OF_BOTH = "attend dkey", "attend dvalue", "attend dkey and dvalue"
 
 #: The words of all of them: sizes, and strides in elements of the operands (batch, head, row,
 #: column), 0 in a mask that repeats.
@@ -61,6 +62,21 @@ class Signature:
     def pitch(self, width: int) -> int:
         """Elements from row to row of a tile in shared memory."""
         return _padded(width, self.side) + 1
+
+    def registers(self, width: int) -> int:
+        """Registers that a thread needs for sums of rows of a width."""
+        size = 2 if self.dtype == "float64" else 1
+        return self.tile * _padded(width, self.side) // self.side * size
+
+
+#: The most registers of a thread for sums of rows; those of keys and values together.
+MOST_REGISTERS, MOST_OF_BOTH = 64, 48
+
+
+def gradients_of_keys(s: Signature) -> tuple[str, ...]:
+    """Which kernels make the gradients of keys and of values: one for both if they have room."""
+    both = s.registers(s.width) + s.registers(s.wide) <= MOST_OF_BOTH
+    return (OF_BOTH,) if both else (OF_KEYS, OF_VALUES)
 
 
 def _padded(width: int, side: int) -> int:
@@ -193,8 +209,8 @@ def _source(s: Signature, shared: list[str], units: str, body: list[str]) -> Sou
 
 def source(s: Signature) -> Source:
     """The kernel of a signature."""
-    made = {FORWARD: _forward, OF_QUERIES: _of_queries, OF_KEYS: _of_keys, PRODUCTS: _products}
-    return made[s.what](s)
+    made = {FORWARD: _forward, PRODUCTS: _products, OF_QUERIES: _of_queries}
+    return made.get(s.what, _of_keys)(s)
 
 
 # --- forward --------------------------------------------------------------------------------------
@@ -257,7 +273,9 @@ def _forward(s: Signature) -> Source:
             "row = head * queries + q",
             f"factor = {s.kind}(1) / total_{i} if total_{i} != 0 else {s.kind}(0)",
             "if right == 0:",
-            f"    summed = most_{i} + logarithm(total_{i}) if total_{i} != 0 else {s.kind}(math.inf)",
+            f"    summed = {s.kind}(math.inf)",
+            f"    if total_{i} != 0:",
+            f"        summed = most_{i} + logarithm(total_{i})",
             f"    store(at_logarithms, row, summed, {s.kind})",
         ]
         inside += _written(s, "at_result", s.wide, lambda j, i=i: f"o_{i}_{j} * factor")
@@ -279,11 +297,13 @@ def _written(s: Signature, at: str, width: int, value: Callable[[int], str]) -> 
 
 def _products(s: Signature) -> Source:
     """The dot product of gradient and result of each query, by a thread: ``products``."""
+    of_grad = "from_grad, q * grad_s2 + c * grad_s3"
+    of_result = f"at_result, (head * queries + q) * {s.wide} + c"
     inside = [
         f"total = {s.kind}(0)",
         f"for c in range({s.wide}):",
-        f"    x = {loaded('from_grad, q * grad_s2 + c * grad_s3', s.dtype, loaded_as(s.dtype))}",
-        f"    y = {loaded(f'at_result, (head * queries + q) * {s.wide} + c', s.dtype, loaded_as(s.dtype))}",
+        f"    x = {loaded(of_grad, s.dtype, loaded_as(s.dtype))}",
+        f"    y = {loaded(of_result, s.dtype, loaded_as(s.dtype))}",
         "    total = fma(x, y, total)",
         f"store(at_products, head * queries + q, total, {s.kind})",
     ]
@@ -380,8 +400,13 @@ def _of_queries(s: Signature) -> Source:
 
 
 def _of_keys(s: Signature) -> Source:
-    """The gradients of the keys (``result``) and of the values (``more``)."""
-    columns = {"o": _padded(s.width, s.side) // s.side, "v": _padded(s.wide, s.side) // s.side}
+    """The gradients of the keys (``result``), of the values (``more``), or of both."""
+    of_keys, of_values = s.what != OF_VALUES, s.what != OF_KEYS
+    columns = {}
+    if of_keys:
+        columns["o"] = _padded(s.width, s.side) // s.side
+    if of_values:
+        columns["v"] = _padded(s.wide, s.side) // s.side
     step = [
         "cuda.syncthreads()",
         *_fetched(s, "query", s.width, "first_query", "queries"),
@@ -389,11 +414,11 @@ def _of_keys(s: Signature) -> Source:
         "cuda.syncthreads()",
         *_scores(s, by_keys=True),
         *_differentiated(s, by_keys=True),
-        *_kept(s, "s"),
-        *_summed(s, "v", "grad", s.wide),
-        *_kept(s, "d"),
-        *_summed(s, "o", "query", s.width),
     ]
+    if of_values:
+        step += [*_kept(s, "s"), *_summed(s, "v", "grad", s.wide)]
+    if of_keys:
+        step += [*_kept(s, "d"), *_summed(s, "o", "query", s.width)]
     body = [
         "first_key = first",
         *_begin(s, ["query", "key", "value", "grad", *["mask"] * s.masked]),
@@ -406,7 +431,9 @@ def _of_keys(s: Signature) -> Source:
     ]
     for i in range(s.tile):
         inside = ["row = head * keys + key"]
-        inside += _written(s, "at_result", s.width, lambda j, i=i: f"o_{i}_{j}")
-        inside += _written(s, "at_more", s.wide, lambda j, i=i: f"v_{i}_{j}")
+        if of_keys:
+            inside += _written(s, "at_result", s.width, lambda j, i=i: f"o_{i}_{j}")
+        if of_values:
+            inside += _written(s, "at_more", s.wide, lambda j, i=i: f"v_{i}_{j}")
         body += [f"key = first_key + down + {i * s.side}", "if key < keys:", *indented(1, inside)]
     return _source(s, _backward_tiles(s), "keys", body)

@@ -34,7 +34,10 @@ def stages_source(
         head = ["for unit in range(cuda.grid(1), outer_size * inner, cuda.gridsize(1)):"]
         loop = ["for k in range(size):", "    i = begin + k * inner"]
     else:
-        once = [f"parts = cuda.shared.array({threads // lanes}, {kind})", "thread = cuda.threadIdx.x"]
+        once = [
+            f"parts = cuda.shared.array({threads // lanes}, {kind})",
+            "thread = cuda.threadIdx.x",
+        ]
         lines += ["begin = unit * size"]
         head = ["for unit in range(cuda.blockIdx.x, outer_size, cuda.gridDim.x):"]
         loop = [f"for k in range(thread, size, {threads}):", "    i = begin + k"]

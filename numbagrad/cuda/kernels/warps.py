@@ -23,7 +23,7 @@ def exchanging(others: Mapping[str, str], then: list[str], lanes: int) -> list[s
 
 
 def through_shared_memory(kept: Mapping[str, str], lanes: int, warps: int) -> list[str]:
-    """Give each thread the values of one warp, by shared memory; the arrays of ``kept`` by variable.
+    """Give each thread the values of one warp, by an array of shared memory for each variable.
 
     A barrier comes first: somebody may still read what lay there.
     """

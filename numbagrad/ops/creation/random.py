@@ -19,10 +19,11 @@ from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write, compute_then_write
-from ...backend import Backend, backend_for, foreign, on_host
+from ...backend import Backend, backend_for, foreign, shared_by
 from ...dtype import int64, scalar_type_name
 from ...executor import capture
 from ...executor.arrays import filled, new_array
+from ...executor.conversion import convert
 from ...executor.plan.sharing import check_written_once
 from ...number_range import checked_number
 from ...random import Generator, default_generator, initial_seed, manual_seed, seed
@@ -68,33 +69,29 @@ def _new(
     make: Callable[[Shape], Array],
     requires_grad: bool,
     out: Tensor | None = None,
-    where: Backend | None = None,
 ) -> Tensor:
     """A leaf of what ``make(shape)`` draws; inside of ``vmap`` for all samples that differ."""
     if has_samples():
         return drawn_for_samples(lambda sizes: new_tensor(make((*sizes, *shape))))
-    return leaf(make(shape), requires_grad, out, where)
+    return leaf(make(shape), requires_grad, out)
 
 
-def drawn_into(array: Any, draw: Draw) -> None:
-    """Fill an array with random numbers; that of another backend by its random stream."""
-    where = foreign(array)
-    if where is None:
-        draw(array)
-    else:
-        capture.refuse("random numbers on another device")
-        where.random(draw, array)
-
-
-def _filled(kind: np.dtype[Any], fill: Callable[[Array], None]) -> Callable[[Shape], Array]:
-    """A function of a shape that makes an array of it and fills that."""
+def _filled(
+    kind: np.dtype[Any], fill: Callable[[Array], None], where: Backend | None = None
+) -> Callable[[Shape], Array]:
+    """A function of a shape that makes an array of it, on a device, and fills that."""
 
     def make(shape: Shape) -> Array:
-        array = new_array(shape, kind)
+        array = new_array(shape, kind, where)
         fill(array)
         return array
 
     return make
+
+
+def _place_of(out: Tensor | None, where: Backend | None) -> Backend | None:
+    """The backend whose numbers are drawn: that of ``out``, or that of the device."""
+    return where if out is None else foreign(out._array)
 
 
 def noise(shape: Shape, kind: np.dtype[Any], p: float) -> Tensor:
@@ -123,8 +120,8 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
     ) -> Tensor:
         where = backend_for(device)
         kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
-        make = _filled(kind, partial(fill, generator))
-        return _new(shape_of(name, sizes, size), make, requires_grad, out, where)
+        make = _filled(kind, partial(fill, generator), _place_of(out, where))
+        return _new(shape_of(name, sizes, size), make, requires_grad, out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the given sizes of {content}."
@@ -149,7 +146,7 @@ def _sampler_like(name: str, fill: Callable[..., None], content: str) -> Any:
             make = _filled(kind, partial(fill, None))
             return _new(input._array.shape, make, requires_grad)
         array = empty_array_like(name, input, dtype, device, memory_format)
-        drawn_into(array, partial(fill, None))
+        fill(None, array)
         return leaf(array, requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -192,8 +189,9 @@ def randint(
     make = _filled(
         kind_of_new("randint", dtype, out, int64.numpy),
         lambda array: filling.fill_randint(generator, array, low, high),
+        _place_of(out, where),
     )
-    return _new(shape_of("randint", (), size), make, requires_grad, out, where)
+    return _new(shape_of("randint", (), size), make, requires_grad, out)
 
 
 @takes("input: Tensor, high: int | Tensor", "input: Tensor, low: int, high: int")
@@ -223,7 +221,7 @@ def randint_like(
         make = _filled(kind, lambda array: filling.fill_randint(None, array, low, high))
         return _new(input._array.shape, make, requires_grad)
     array = empty_array_like("randint_like", input, dtype, device, memory_format)
-    drawn_into(array, lambda host: filling.fill_randint(None, host, low, high))
+    filling.fill_randint(None, array, low, high)
     return leaf(array, requires_grad)
 
 
@@ -245,8 +243,23 @@ def randperm(
         checked_number(n - 1, kind)
     if has_samples():
         return _new((n,), lambda shape: _permutations(generator, shape, kind), requires_grad)
+    place = _place_of(out, where)
+    if place is not None and place.generator_class is not None:
+        return leaf(_permutation_elsewhere(generator, n, kind, place), requires_grad, out)
     array = capture.drawn(partial(_permutation, generator), n, kind)
     return leaf(array, requires_grad, out, where)
+
+
+def _permutation_elsewhere(
+    generator: Generator | None, n: int, kind: np.dtype[Any], place: Backend
+) -> Array:
+    """The order of random keys of 64 bits; that two are equal is as good as impossible."""
+    if n < 0:
+        raise RuntimeError(f"randperm: n must be non-negative, got {n}")
+    keys = new_array((n,), int64.numpy, place)
+    filling.fill_randint(generator, keys, -(1 << 63))
+    order: Array = place.argsort(keys, 0, False)
+    return order if kind == int64.numpy else convert(order, kind)
 
 
 def _permutations(generator: Generator | None, shape: Shape, kind: np.dtype[Any]) -> Array:
@@ -288,8 +301,9 @@ def normal(
         make = _filled(
             kind_of_new("normal", dtype, out, without="biu"),
             lambda array: filling.fill_normal(generator, array, float(mean), float(std)),
+            _place_of(out, where),
         )
-        return _new(shape_of("normal", (), size), make, requires_grad, out, where)
+        return _new(shape_of("normal", (), size), make, requires_grad, out)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not tensors:
         raise TypeError(
@@ -302,7 +316,14 @@ def normal(
         refuse_same(*tensors)
         return _normal_of_operators(generator, shape, kind, mean, std)
     given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
-    array = capture.drawn(partial(_normal, generator), shape, kind, *given)
+    if (place := shared_by("normal", given)) is not None and place.generator_class is not None:
+        capture.check(_check_deviations, given[1])
+        standard = new_array(shape, kind, place)
+        filling.fill_normal(generator, standard, 0.0, 1.0)
+        with no_grad():
+            array = (new_tensor(standard) * std + mean).to(tensors[0].dtype)._array
+    else:
+        array = capture.drawn(partial(_normal, generator), shape, kind, *given)
     result = leaf(array, requires_grad, out)
     if grad_mode.enabled and True in [x._requires_grad for x in tensors]:
         _HISTORIES[isinstance(mean, Tensor), isinstance(std, Tensor)].record((result,), (mean, std))
@@ -352,16 +373,24 @@ _HISTORIES = {
 }
 
 
+def _check_deviations(std: Any) -> None:
+    """Raise torch's errors for a number or an array with a negative one."""
+    if isinstance(std, np.ndarray):
+        if (half.readable(std) < 0).any():
+            raise RuntimeError(
+                f"normal expects all elements of std >= 0.0, but found min std {std.min():g}"
+            )
+    elif not float(std) >= 0.0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {float(std)}")
+
+
 def _normal(
     generator: Generator | None, shape: tuple[int, ...], kind: np.dtype[Any], mean: Any, std: Any
 ) -> np.ndarray[Any, Any]:
     """Normal numbers of means and deviations that are numbers or broadcast to ``shape``."""
     array = new_array(shape, kind)
     if isinstance(std, np.ndarray):
-        if (half.readable(std) < 0).any():
-            raise RuntimeError(
-                f"normal expects all elements of std >= 0.0, but found min std {std.min():g}"
-            )
+        _check_deviations(std)
         filling.fill_normal(generator, array, 0.0, 1.0)
         array = _rounded(np.multiply, array, std)
     else:
@@ -396,7 +425,7 @@ def bernoulli(
         check_written_once(out._array)
     if has_samples() or is_transformed(input):
         return _bernoulli_of_samples(input, p, generator)
-    probabilities = on_host(input._array if p is None else p)
+    probabilities = input._array if p is None else p
 
     def draw(array: np.ndarray[Any, Any]) -> None:
         filling.fill_bernoulli(generator, array, probabilities)
@@ -434,6 +463,9 @@ def multinomial(
         samples = _new((), lambda shape: np.zeros(shape, input._array.dtype), False)
         made: Tensor = _multinomial(input.detach() + samples, generator, num_samples, replacement)
         return made
+    if (place := foreign(input._array)) is not None and place.generator_class is not None:
+        capture.refuse("random numbers on another device")
+        generator = place.generator_on_host(generator, input._array)
     draw = partial(filling.multinomial, generator)
     drawn = capture.drawn(draw, input._array, num_samples, replacement)
     return leaf(drawn, False, out)
@@ -463,7 +495,7 @@ _multinomial = TensorOperator(
 
 def _drawn(array: np.ndarray[Any, Any], draw: Draw) -> np.ndarray[Any, Any]:
     made = new_array(array.shape, array.dtype, foreign(array))
-    drawn_into(made, draw)
+    draw(made)
     return made
 
 
@@ -480,7 +512,7 @@ def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
 
     def fill_plain(tensor: Tensor, draw: Draw) -> None:
         before_write(tensor)
-        drawn_into(tensor._array, draw)
+        draw(tensor._array)
         bump_version(tensor)
 
     def fill(tensor: Tensor, draw: Draw) -> Tensor:

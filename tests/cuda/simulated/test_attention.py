@@ -85,3 +85,30 @@ def test_masks_that_learn_and_dropout_are_composed():
     F.scaled_dot_product_attention(q, k, v, mask).sum().backward()
     assert mask.grad.shape == (3, 4)
     assert F.scaled_dot_product_attention(q, k, v, dropout_p=0.5).is_cuda
+
+
+def test_wide_heads_have_a_kernel_for_keys_and_one_for_values():
+    agree(drawn(3, 5, 32, 30, heads=(1, 1), dtype="float32"))
+
+
+def test_a_program_has_attention():
+    def losses(compiled):
+        torch.manual_seed(0)
+        layer = nn.Linear(4, 4).to("cuda")
+        steps = torch.optim.SGD(layer.parameters(), lr=0.01)
+        x = torch.randn(1, 2, 5, 4).to("cuda")
+
+        def step(x):
+            steps.zero_grad()
+            q = layer(x)
+            loss = F.scaled_dot_product_attention(q, q, q).square().sum()
+            loss.backward()
+            steps.step()
+            return loss
+
+        run = torch.compile(step) if compiled else step
+        made = [run(x).item() for _ in range(4)]
+        assert not compiled or run.cache_info()
+        return made
+
+    np.testing.assert_allclose(losses(True), losses(False), rtol=1e-5)

@@ -1,0 +1,164 @@
+"""Random numbers of the device: Philox, its distributions, seeds and states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+from numbagrad.cuda.driver.simulated import NAMES
+from numbagrad.cuda.kernels.random import _PHILOX
+from numbagrad.utils.checkpoint import checkpoint
+
+F = torch.nn.functional
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "expected"),
+    [
+        ((0, 0), 0, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ((0xFFFFFFFF, 0xFFFFFFFF), -1, None),
+    ],
+)
+def test_philox_is_that_of_its_authors(counter, key, expected):
+    """The words that Random123 (Salmon et al.) gives for a counter and key of zeros."""
+    names = dict(NAMES)
+    exec(_PHILOX, names)
+    with np.errstate(all="ignore"):
+        words = names["philox"](*[np.int64(x) for x in counter], np.int64(key))
+    assert all([0 <= x < 1 << 32 for x in words])
+    if expected is not None:
+        assert " ".join([f"{int(x):08x}" for x in words]) == expected
+
+
+#: A method, its arguments, and the mean and deviation of its numbers.
+DISTRIBUTIONS = [
+    ("uniform_", (-2.0, 4.0), 1.0, 3.0**0.5),
+    ("normal_", (1.0, 2.0), 1.0, 2.0),
+    ("exponential_", (2.0,), 0.5, 0.5),
+    ("log_normal_", (0.0, 0.25), 1.0317, 0.2620),
+    ("geometric_", (0.5,), 2.0, 2.0**0.5),
+    ("bernoulli_", (0.25,), 0.25, 0.4330),
+    ("random_", (3, 8), 5.0, 2.0**0.5),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize(("name", "arguments", "mean", "deviation"), DISTRIBUTIONS)
+def test_distributions(name, arguments, mean, deviation, dtype):
+    torch.manual_seed(1)
+    count = 2000
+    x = torch.empty(count, dtype=getattr(torch, dtype), device="cuda")
+    drawn = getattr(x, name)(*arguments).cpu().double().numpy()
+    assert abs(drawn.mean() - mean) < 5 * deviation / count**0.5
+    assert abs(drawn.std() / deviation - 1) < 0.25
+    assert np.isfinite(drawn).all()
+
+
+def test_cauchy():
+    drawn = torch.empty(2000, device="cuda").cauchy_(1.0, 2.0).cpu().numpy()
+    assert np.abs(np.quantile(drawn, [0.25, 0.5, 0.75]) - [-1, 1, 3]).max() < 0.5
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "int8", "bool"])
+def test_integers(dtype):
+    kind = getattr(torch, dtype)
+    high = 2 if dtype == "bool" else 7
+    drawn = torch.randint(0, high, (400,), dtype=kind, device="cuda")
+    assert drawn.dtype is kind
+    assert sorted(set(drawn.cpu().int().tolist())) == list(range(high))
+    assert torch.empty(9, dtype=kind, device="cuda").random_().cpu().long().min() >= 0
+
+
+def test_integers_of_64_bits():
+    drawn = torch.randint(-(1 << 63), (1 << 63) - 1, (64,), device="cuda").cpu()
+    assert (drawn < 0).any() and (drawn > 0).any()
+    wide = torch.empty(64, dtype=torch.int64, device="cuda").random_(-(1 << 62), (1 << 63) - 1)
+    assert wide.cpu().min() >= -(1 << 62)
+
+
+def test_any_layout_and_complex_numbers():
+    x = torch.empty(3, 4, device="cuda").t().uniform_()
+    assert x.unique().numel() == 12
+    z = torch.randn(1000, dtype=torch.complex64, device="cuda")
+    assert abs(z.abs().square().mean().item() - 1) < 0.2
+    assert torch.rand(0, device="cuda").numel() == 0
+
+
+def test_seeds_and_states():
+    torch.manual_seed(3)
+    first, more = torch.randn(5, device="cuda"), torch.rand(5, device="cuda")
+    torch.manual_seed(3)
+    assert torch.randn(5, device="cuda").equal(first)
+    state = torch.cuda.get_rng_state()
+    assert torch.rand(5, device="cuda").equal(more)
+    torch.cuda.set_rng_state(state)
+    assert torch.rand(5, device="cuda").equal(more)
+    torch.cuda.manual_seed_all(3)
+    assert torch.randn(5, device="cuda").equal(first)
+    assert torch.cuda.initial_seed() == 3
+    # The CPU's stream is another one.
+    torch.manual_seed(3)
+    here = torch.randn(5)
+    torch.cuda.manual_seed(4)
+    assert not torch.randn(5, device="cuda").equal(first)
+    torch.manual_seed(3)
+    assert torch.randn(5).equal(here)
+    with pytest.raises(RuntimeError, match="16 bytes"):
+        torch.cuda.set_rng_state(torch.get_rng_state())
+
+
+def test_generators():
+    one, other = torch.Generator("cuda"), torch.Generator(device="cuda:0")
+    assert one.device == torch.device("cuda", 0)
+    one.manual_seed(5), other.manual_seed(5)
+    drawn = torch.rand(6, generator=one, device="cuda")
+    assert torch.rand(6, generator=other, device="cuda").equal(drawn)
+    assert one.clone_state().get_state().tolist() == other.get_state().tolist()
+    assert torch.randperm(5, generator=one, device="cuda").sort().values.tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but"):
+        torch.rand(2, generator=torch.Generator(), device="cuda")
+    with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator but found"):
+        torch.rand(2, generator=one)
+
+
+def test_fork_rng_and_checkpoints():
+    x = torch.ones(40, device="cuda", requires_grad=True)
+    torch.manual_seed(0)
+    with torch.random.fork_rng():
+        inside = torch.rand(3, device="cuda")
+    assert torch.rand(3, device="cuda").equal(inside)
+    for reentrant in (False, True):
+        made = checkpoint(lambda t: F.dropout(t, 0.5) * t, x, use_reentrant=reentrant)
+        x.grad = None
+        made.sum().backward()
+        assert x.grad.equal(2 * made.detach())  # of the same mask
+
+
+def test_draws_from_arrays():
+    p = torch.tensor([0.0, 1.0] * 20, device="cuda")
+    assert torch.bernoulli(p).equal(p)
+    assert torch.empty(2, 40, device="cuda").bernoulli_(p)[1].equal(p)
+    weights = torch.tensor([0.0, 3.0, 1.0], device="cuda")
+    assert torch.multinomial(weights, 50, replacement=True).unique().tolist() == [1, 2]
+    assert sorted(torch.multinomial(weights, 2).tolist()) == [1, 2]
+    mean = torch.tensor([0.0, 100.0], device="cuda", requires_grad=True)
+    made = torch.normal(mean, torch.ones(2, device="cuda"))
+    assert made[1] > 50 and made.is_cuda and made.requires_grad
+    for call, text in (
+        (lambda: torch.bernoulli(p + 1), "to be in"),
+        (lambda: p.exponential_(-1.0), "lambda > 0"),
+        (lambda: torch.normal(mean, -weights[1:]), "std >= 0"),
+        (lambda: torch.multinomial(-weights, 1), "element < 0"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            call()
+
+
+def test_dropout_draws_on_the_device(monkeypatch):
+    monkeypatch.setattr(torch.random, "default_generator", None)
+    x = torch.ones(200, device="cuda", requires_grad=True)
+    made = F.dropout(x, 0.25)
+    made.sum().backward()
+    assert set(made.tolist()) == {0.0, float(np.float32(1 / 0.75))}
+    assert x.grad.equal(made)
