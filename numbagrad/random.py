@@ -107,8 +107,8 @@ class Generator:
         with contextlib.suppress(AssertionError, NotImplementedError):
             where = backend_for(device)
             if where is not None and where.generator_class is not None:
-                made: Generator = where.generator_class.__new__(where.generator_class, device)
-                return made
+                kind: type[Generator] = where.generator_class
+                return kind.__new__(kind, device)
         raise RuntimeError(
             f"Generator: device {str(device)!r} has no generator; use Generator('cpu')"
         )

@@ -97,6 +97,8 @@ def family(source: Source) -> str:
         return "indexing and lifted"
     if "outer_size" in words:
         return "rows and scans"
+    if "seed" in words:
+        return "random numbers"
     if "at_logarithms" in words:
         return "attention"
     if "at_other" in words:
@@ -139,6 +141,18 @@ def attention() -> None:
         attend(q, q, q, torch.zeros(40, 40, device="cuda", dtype=dtype)).sum().backward()
 
 
+def random() -> None:
+    """Random numbers of every distribution."""
+    for dtype in (torch.float32, torch.float64, torch.float16):
+        x = torch.zeros(8, device="cuda", dtype=dtype)
+        for fill in (
+            x.uniform_, x.normal_, x.exponential_, x.log_normal_, x.cauchy_, x.bernoulli_,
+            lambda x=x: x.geometric_(0.5), x.random_,
+        ):  # fmt: skip
+            fill()
+    torch.randint(9, (8,), device="cuda")
+
+
 def operators(dtype: str) -> Callable[[], None]:
     """All of the operator table with one dtype, forward and backward."""
 
@@ -178,6 +192,7 @@ def main() -> None:
     sources = noted(products)
     sources += noted(windows)
     sources += noted(attention)
+    sources += noted(random)
     sources += noted(operators("float32"))
     # One text may have several names, in its first line.
     sources = list({x.text.partition("\n")[2]: x for x in sources}.values())

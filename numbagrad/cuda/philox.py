@@ -63,7 +63,8 @@ class Generator(numbers.Generator):
     """
 
     def __init__(self, device: Any = "cuda"):
-        self.device = Device("cuda", index_of(device))
+        self.index = index_of(device)
+        self.device = Device("cuda", self.index)
         self._lock = threading.RLock()
         self._seed, self._used = numbers.DEFAULT_SEED, 0
 
@@ -142,13 +143,14 @@ class _Downloading(Generator):
     """The stream of another generator for functions that compute on the host."""
 
     def __init__(self, of: Generator):
-        self.device, self.take = of.device, of.take  # type: ignore[method-assign]
+        self.device, self.index = of.device, of.index
+        self.take = of.take  # type: ignore[method-assign]
 
     def fill_elsewhere(self, name: str, array: np.ndarray[Any, Any], arguments: Any) -> None:
         """Draw on the GPU, and copy from there."""
         from .backend import BACKEND
 
-        there = BACKEND.on(self.device.index)
+        there = BACKEND.on(self.index)
         made = there.allocate(*contiguous(array.shape, array.dtype))
         fill(there, name, self, made, arguments)
         array[...] = there.to_host(made)
@@ -173,7 +175,7 @@ def _chosen(generator: Any, index: int) -> Generator:
         return default_generator(index)
     if not isinstance(generator, Generator):
         raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
-    if generator.device.index != index:
+    if generator.index != index:
         raise RuntimeError(
             f"Expected a generator of 'cuda:{index}' but found one of '{generator.device}'"
         )
@@ -292,7 +294,7 @@ def _fill_complex(there: Any, name: str, generator: Any, array: CudaArray, argum
     if name == "fill_normal":
         mean, std = (*arguments, *(0.0, 1.0)[len(arguments) :])
         half = float(std) / math.sqrt(2)
-        parts = [(complex(mean).real, half), (complex(mean).imag, half)]
+        parts: list[Any] = [(complex(mean).real, half), (complex(mean).imag, half)]
     elif name == "fill_uniform":
         parts = [tuple(arguments)] * 2
     else:
@@ -302,7 +304,7 @@ def _fill_complex(there: Any, name: str, generator: Any, array: CudaArray, argum
         fill(there, name, generator, part, given)
 
 
-def _fill_bernoulli(there: Any, generator: Any, array: CudaArray, p: Any) -> None:
+def _fill_bernoulli(there: Any, generator: Any, array: Any, p: Any) -> None:
     """Ones with the probabilities of an array, which broadcasts."""
     filling.check_kind_of_probabilities(p)
     if isinstance(p, np.ndarray):
@@ -311,13 +313,12 @@ def _fill_bernoulli(there: Any, generator: Any, array: CudaArray, p: Any) -> Non
     if not array.size:
         return
     kind = np.dtype(np.float64 if p.dtype == np.float64 else np.float32)
-    uniform = there.new(contiguous(array.shape, kind), array)
+    uniform: Any = there.new(contiguous(array.shape, kind), array)
     fill(there, "fill_uniform", generator, uniform, ())
-    views = view_of(uniform), view_of(p).expanded(array.shape)
-    chosen = _chosen_of(kind.name)
-    there.run(Pointwise("bernoulli", chosen, views, (view_of(array),), kind.name, (None, None)))
+    views: Any = view_of(uniform), view_of(p).expanded(array.shape)
+    there.run(Pointwise("bernoulli", _below(), views, (view_of(array),), kind.name, (None, None)))
 
 
 @functools.cache
-def _chosen_of(kind: str) -> Formula:
+def _below() -> Formula:
     return trace(lambda u, p: where(u < p, constant(1), constant(0)), ("u", "p"))

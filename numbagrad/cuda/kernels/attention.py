@@ -278,16 +278,16 @@ def _forward(s: Signature) -> Source:
             f"        summed = most_{i} + logarithm(total_{i})",
             f"    store(at_logarithms, row, summed, {s.kind})",
         ]
-        inside += _written(s, "at_result", s.wide, lambda j, i=i: f"o_{i}_{j} * factor")
+        inside += _written(s, "at_result", s.wide, f"o_{i}", " * factor")
         body += [f"q = first_query + down + {i * s.side}", "if q < queries:", *indented(1, inside)]
     return _source(s, shared, "queries", body)
 
 
-def _written(s: Signature, at: str, width: int, value: Callable[[int], str]) -> list[str]:
-    """Write what a thread has of ``row`` of a contiguous result."""
+def _written(s: Signature, at: str, width: int, value: str, then: str = "") -> list[str]:
+    """Write what a thread has of ``row`` of a contiguous result: ``value_j`` of column j."""
     lines = []
     for j in range(_padded(width, s.side) // s.side):
-        write = stored(f"{at}, row * {width} + right + {j * s.side}", value(j), s.dtype)
+        write = stored(f"{at}, row * {width} + right + {j * s.side}", f"{value}_{j}{then}", s.dtype)
         lines += [f"if right + {j * s.side} < {width}:", f"    {write}"]
     return lines
 
@@ -394,7 +394,7 @@ def _of_queries(s: Signature) -> Source:
     ]
     for i in range(s.tile):
         inside = ["row = head * queries + q"]
-        inside += _written(s, "at_result", s.width, lambda j, i=i: f"o_{i}_{j}")
+        inside += _written(s, "at_result", s.width, f"o_{i}")
         body += [f"q = first_query + down + {i * s.side}", "if q < queries:", *indented(1, inside)]
     return _source(s, _backward_tiles(s), "queries", body)
 
@@ -432,8 +432,8 @@ def _of_keys(s: Signature) -> Source:
     for i in range(s.tile):
         inside = ["row = head * keys + key"]
         if of_keys:
-            inside += _written(s, "at_result", s.width, lambda j, i=i: f"o_{i}_{j}")
+            inside += _written(s, "at_result", s.width, f"o_{i}")
         if of_values:
-            inside += _written(s, "at_more", s.wide, lambda j, i=i: f"v_{i}_{j}")
+            inside += _written(s, "at_more", s.wide, f"v_{i}")
         body += [f"key = first_key + down + {i * s.side}", "if key < keys:", *indented(1, inside)]
     return _source(s, _backward_tiles(s), "keys", body)
