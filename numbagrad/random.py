@@ -254,7 +254,7 @@ def default_generator() -> Generator:
     return Generator().manual_seed(_nondeterministic_seed())
 
 
-#: The default generators of other devices, once they were used.
+#: The default generators of other devices, once a device was used.
 streams_elsewhere: list[Generator] = []
 
 
@@ -264,7 +264,7 @@ class DefaultStreams:
     def rewind(self, words: np.ndarray) -> np.ndarray:
         """Go back to a state that this returned before; returns that of now.
 
-        An empty array changes nothing. Generators that were first used since then stay.
+        An empty array changes nothing.
         """
         parts, start = [], 0
         for each in (default_generator(), *streams_elsewhere):

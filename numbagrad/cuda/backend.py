@@ -265,3 +265,4 @@ def _device_of(array: Any) -> int:
 
 BACKEND = CudaBackend()
 backend.register(BACKEND)
+philox.default_generators()

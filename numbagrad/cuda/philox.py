@@ -157,11 +157,15 @@ class _Downloading(Generator):
 
 
 @functools.cache
-def default_generator(index: int) -> Generator:
-    """The stream of a GPU that is used when none is passed; seeded as that of the CPU last was."""
-    made = Generator(Device("cuda", index))
-    made._seed = numbers.default_generator().initial_seed()
-    numbers.streams_elsewhere.append(made)
+def default_generators() -> tuple[Generator, ...]:
+    """The streams of GPUs that are used when none is passed; seeded as that of the CPU last was.
+
+    All are made at once, so that who keeps states (checkpoints, ``fork_rng``) knows all of them.
+    """
+    made = tuple([Generator(Device("cuda", x)) for x in range(driver().device_count)])
+    for each in made:
+        each.manual_seed(numbers.default_generator().initial_seed())
+    numbers.streams_elsewhere.extend(made)
     return made
 
 
@@ -172,7 +176,7 @@ def _chosen(generator: Any, index: int) -> Generator:
         RuntimeError: torch's, for one of another device.
     """
     if generator is None or generator is numbers.default_generator():
-        return default_generator(index)
+        return default_generators()[index]
     if not isinstance(generator, Generator):
         raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
     if generator.index != index:
@@ -292,7 +296,7 @@ def _run(source: Any, target: CudaArray, generator: Generator, of_one: int, more
 def _fill_complex(there: Any, name: str, generator: Any, array: CudaArray, arguments: Any) -> None:
     """Both parts: of a complex normal number each has half of the variance."""
     if name == "fill_normal":
-        mean, std = (*arguments, *(0.0, 1.0)[len(arguments) :])
+        mean, std = [*arguments, 0.0, 1.0][:2] if not arguments else [*arguments, 1.0][:2]
         half = float(std) / math.sqrt(2)
         parts: list[Any] = [(complex(mean).real, half), (complex(mean).imag, half)]
     elif name == "fill_uniform":

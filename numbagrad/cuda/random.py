@@ -24,9 +24,9 @@ def _generator(device: Any) -> Any:
         AssertionError: without a GPU.
     """
     index = index_of(device)
-    from .philox import default_generator
+    from .philox import default_generators as streams
 
-    return default_generator(index)
+    return streams()[index]
 
 
 def _all() -> list[Any]:

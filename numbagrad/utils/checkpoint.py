@@ -24,7 +24,8 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.graph import saved_tensors_hooks
 from ..autograd.hooks.saved_hooks import default_hooks, pack
 from ..autograd.saved import save, unpack_entries
-from ..tensor import Tensor
+from ..random import Generator, streams_elsewhere
+from ..tensor import Tensor, new_tensor
 from .checkpoint_log import OperatorLog, report
 from .reentrant_checkpoint import (
     CheckpointFunction,
@@ -501,15 +502,28 @@ def _reporting(
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
-    """The devices of tensors, and the states of their random numbers: none but the CPU has them."""
-    return [], []
+    """The numbers of the devices of tensors, and the states of their random numbers.
+
+    The CPU is none of them.
+    """
+    tensors = [x for x in args if isinstance(x, Tensor) and not x.is_cpu]
+    devices = sorted({x.get_device() for x in tensors})
+    return devices, [new_tensor(_stream_of(index).get_state()) for index in devices]
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
     """Set the states that ``get_device_states`` returned.
 
     Raises:
-        RuntimeError: for states of a device.
+        RuntimeError: for states of a device that draws no random numbers.
     """
-    if len(devices) or len(states):
-        raise RuntimeError("set_device_states(): no device but the CPU has random numbers here")
+    for index, state in zip(devices, states, strict=True):
+        _stream_of(index).set_state(state._array)
+
+
+def _stream_of(index: int) -> Generator:
+    """The default generator of a device other than the CPU."""
+    found = [x for x in streams_elsewhere if getattr(x, "index", None) == index]
+    if not found:
+        raise RuntimeError(f"device {index} has no random numbers of its own")
+    return found[0]

@@ -162,3 +162,12 @@ def test_dropout_draws_on_the_device(monkeypatch):
     made.sum().backward()
     assert set(made.tolist()) == {0.0, float(np.float32(1 / 0.75))}
     assert x.grad.equal(made)
+
+
+def test_states_of_the_devices_of_tensors():
+    from numbagrad.utils.checkpoint import get_device_states, set_device_states
+
+    kept = get_device_states(torch.ones(1, device="cuda"), torch.ones(1), 3)
+    drawn = torch.rand(3, device="cuda")
+    set_device_states(*kept)
+    assert torch.rand(3, device="cuda").equal(drawn)
