@@ -525,5 +525,5 @@ def _stream_of(index: int) -> Generator:
     """The default generator of a device other than the CPU."""
     found = [x for x in streams_elsewhere if getattr(x, "index", None) == index]
     if not found:
-        raise RuntimeError(f"device {index} has no random numbers of its own")
+        raise RuntimeError(f"no device but the CPU has random numbers here: not device {index}")
     return found[0]
