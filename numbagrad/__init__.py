@@ -125,7 +125,6 @@ from . import func, linalg, nn, optim, utils
 from .func.vmap import vmap
 from .nn.functional import (
     bilinear,
-    celu,
     celu_,
     channel_shuffle,
     conv1d,
@@ -138,13 +137,11 @@ from .nn.functional import (
     pairwise_distance,
     pixel_shuffle,
     pixel_unshuffle,
-    rrelu,
     rrelu_,
-    selu,
     selu_,
     threshold_,
 )
-from .nn.functional.activation import hardshrink, threshold
+from .nn.functional.activation import celu, hardshrink, rrelu, selu, threshold
 from .compiling import compile, explain
 from .ops.arguments.check import check_namespace
 from .ops.arguments.check import public_function as _public_function
@@ -160,7 +157,8 @@ from .warn_once import is_warn_always_enabled, set_warn_always
 
 newaxis = None
 check_namespace(globals(), f"{__name__}.ops")
-# These take an ``out``, which those of nn.functional do not.
+# Other functions than those of nn.functional: some take an ``out``, and classes see them apart.
+celu, rrelu, selu = [_public_function(f, __name__, __name__) for f in (celu, rrelu, selu)]
 hardshrink = _public_function(hardshrink, __name__, __name__)
 threshold = _public_function(threshold, __name__, __name__)
 del check_namespace

@@ -1,8 +1,8 @@
 """``__torch_function__``: classes that decide what public functions do with their instances.
 
 A class with ``__torch_function__`` is asked by every public function that meets one of its
-instances. This file finds who is to be asked, in which order, and asks; ``overrides.py`` puts that
-around the functions, when a program first has such a class: other programs never look.
+instances. This file finds who is to be asked, in which order, and asks;
+``dispatch/overriding.py`` is the layer that does so, awake once a program has such a class.
 """
 
 from __future__ import annotations

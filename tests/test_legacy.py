@@ -152,8 +152,9 @@ class TestInstances:
 
 class TestVolatile:
     def test_the_guard_changes_no_names(self):
+        before = torch.Tensor.mm, torch.mm, torch.Tensor.shape
         Variable(torch.ones(1), volatile=True)
-        assert torch.Tensor.mm is torch.mm
+        assert before == (torch.Tensor.mm, torch.mm, torch.Tensor.shape)
         assert torch.mm.__name__ == "mm"
         assert (leaf(1.0) * 2).requires_grad
 

@@ -270,7 +270,7 @@ def test_no_reference_is_lost_or_kept(mode):
         for _ in range(300):
             step()
         assert abs(len(gc.get_objects()) - objects) < 20
-        assert abs(sys.getallocatedblocks() - blocks) < 200
+        assert abs(sys.getallocatedblocks() - blocks) < 280  # a block a step would be 300
         after = [sys.getrefcount(x) for x in (None, True, False, 0, torch.Tensor, SavedInput)]
         assert max(abs(x - y) for x, y in zip(after, shared, strict=True)) < 50
     finally:

@@ -6,16 +6,9 @@ import pickle
 import pytest
 
 import numbagrad as ng
-from numbagrad import nn, overrides
+from numbagrad import nn
 from numbagrad.nn.lazy import LazyModuleMixin
 from numbagrad.nn.uninitialized import UninitializedParameter, is_lazy
-
-
-@pytest.fixture(autouse=True)
-def _classes_are_asked_no_longer():
-    overrides.install()
-    yield
-    overrides.uninstall()
 
 
 def test_initial_values_are_those_of_an_ordinary_layer():

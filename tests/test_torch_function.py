@@ -1,6 +1,7 @@
 """``__torch_function__``: classes and modes that override what public functions do."""
 
 import copy
+import inspect
 import subprocess
 import sys
 
@@ -304,6 +305,13 @@ def test_a_mode_comes_before_classes(seen, x):
 # --- the layer ------------------------------------------------------------------------------------
 
 
+def _right_number(function, x):
+    """As many arguments as a function must be given by position, at least a Tensor."""
+    kinds = inspect.signature(function, follow_wrapped=False).parameters.values()
+    needed = [p for p in kinds if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    return (x, *(1,) * (len(needed) - 1))
+
+
 def test_every_public_name_is_seen_as_itself():
     """A mode sees what a program names, with the name by which errors call it."""
     seen = []
@@ -322,7 +330,7 @@ def test_every_public_name_is_seen_as_itself():
         for function in functions:
             seen.clear()
             with pytest.raises(InterruptedError), Seeing():
-                function(x, 1)
+                function(*_right_number(function, x))
             right = len(seen) == 1
             if right and owner is not torch.Tensor:
                 right = seen[0] is getattr(owner, name) and seen[0].__name__ == name
@@ -348,10 +356,9 @@ def test_the_layer_sleeps_when_no_class_is_asked():
     torch.overrides.uninstall()
     try:
         assert not layers.awake & bit
-        assert torch.add is torch.Tensor.add
+        assert not layers.everywhere & bit
     finally:
         torch.overrides.install()
-    assert torch.add is not torch.Tensor.add
 
 
 def test_autocast_casts_below_a_class(x, seen):
@@ -364,13 +371,19 @@ def test_autocast_casts_below_a_class(x, seen):
 # --- programs without such classes ----------------------------------------------------------------
 
 
-def test_ordinary_programs_have_no_wrappers():
+def test_nothing_is_replaced_when_the_first_class_comes():
     code = (
         "import sys, numbagrad as torch\n"
+        "from numbagrad.dispatch import layers\n"
         "class Own(torch.nn.Parameter): pass\n"
-        "assert torch.add is torch.Tensor.add\n"
-        "assert 'numbagrad.overrides' not in sys.modules\n"
+        "assert not layers.awake and 'numbagrad.overrides' not in sys.modules\n"
+        "names = [n for n in vars(torch.Tensor) if not n.startswith('_abc')]\n"
+        "before = {n: vars(torch.Tensor)[n] for n in names}, torch.add, torch.relu, torch.mm\n"
         "class Other(torch.Tensor): pass\n"
-        "assert torch.add is not torch.Tensor.add\n"
+        "assert layers.everywhere\n"
+        "assert (torch.add, torch.relu, torch.mm) == before[1:]\n"
+        "changed = {n for n in names if vars(torch.Tensor)[n] is not before[0][n]}\n"
+        "from numbagrad.ops.methods import on_demand\n"
+        "assert changed <= {n for x in on_demand.METHODS.values() for n in x.split()}, changed\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

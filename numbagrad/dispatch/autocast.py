@@ -28,12 +28,6 @@ Cast = Callable[[Tensor], Tensor]
 class Autocast:
     """The layer; it acts where this thread casts, on functions that have a policy."""
 
-    def wake(self) -> None:
-        """Nothing: functions with a policy ask from the start."""
-
-    def sleep(self) -> None:
-        """Nothing."""
-
     def acts_on(self, arguments: Arguments) -> bool:
         """Whether this thread casts."""
         return bool(state.settings.enabled)

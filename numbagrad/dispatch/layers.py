@@ -6,8 +6,9 @@ Functions that layers may act on begin with one question, which costs a few nano
         return layers.descend(mm, (input, mat2), {"out": out})
 
 ``awake`` is zero as long as no thread needs a layer; else it has the bits of those that are needed.
-Each layer decides by itself whether it acts on a call, from the state of the thread and the
-arguments. This file imports nothing of the package.
+``everywhere`` says whether one of them acts on every public function; a function that the others do
+not know asks that word. Each layer decides by itself whether it acts on a call, from the state
+of the thread and the arguments. This file imports nothing of the package.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ __all__ = [
     "VOLATILE",
     "Layer",
     "act_on",
+    "ask",
     "asks",
     "awake",
     "change",
     "descend",
+    "everywhere",
 ]
 
 Arguments = tuple[Any, ...]
@@ -39,12 +42,6 @@ Below = Callable[[Arguments, Keywords], Any]
 
 class Layer(Protocol):
     """One step on the way of a call."""
-
-    def wake(self) -> None:
-        """Called before the first call that the layer is asked about."""
-
-    def sleep(self) -> None:
-        """Called when nobody needs the layer any more."""
 
     def acts_on(self, arguments: Arguments) -> bool:
         """Whether this thread's calls with such arguments are changed, of whatever function."""
@@ -69,6 +66,8 @@ VOLATILE = BITS["volatile"]
 
 #: The bits of the layers that somebody needs, in whatever thread.
 awake = 0
+#: Whether one of them acts on every public function, method and property.
+everywhere = False
 
 _lock = threading.RLock()
 _counts = dict.fromkeys(ORDER, 0)
@@ -90,27 +89,19 @@ def change(name: str, by: int) -> None:
     A count that is too high costs time and nothing else.
     """
     with _lock:
-        before = _counts[name]
-        if before == 0 < by:
-            _layer(name).wake()
-        _counts[name] = before + by
+        if name not in _loaded:
+            _loaded[name] = importlib.import_module(f"numbagrad.dispatch.{name}").LAYER
+        _counts[name] += by
         _note()
-        if before + by == 0 > by:
-            _layer(name).sleep()
-
-
-def _layer(name: str) -> Layer:
-    if name not in _loaded:
-        _loaded[name] = importlib.import_module(f"numbagrad.dispatch.{name}").LAYER
-    return _loaded[name]
 
 
 def _note() -> None:
     """Set who is awake by the counts."""
-    global awake, _running
+    global awake, everywhere, _running
     needed = [name for name in ORDER if _counts[name]]
     _running = tuple([_loaded[name] for name in needed])
     awake = sum([BITS[name] for name in needed])
+    everywhere = bool(awake & PUBLIC)
 
 
 def asks(function: Callable[..., Any]) -> bool:
@@ -133,6 +124,31 @@ def act_on(arguments: Arguments) -> bool:
 def descend(function: Callable[..., Any], arguments: Arguments, keywords: Keywords) -> Any:
     """``function(*arguments, **keywords)`` through the layers that are awake."""
     return _pass(_running, function, arguments, keywords)
+
+
+def ask(
+    function: Any, positional: list[Any], keywords: Keywords | None = None, more: Arguments = ()
+) -> Any:
+    """``descend`` for a function that only knows the values of its parameters.
+
+    Args:
+        function: the function, which has defaults for some of them.
+        positional: the values of those that are positional.
+        keywords: the values of the others, by name.
+        more: what ``*arguments`` is.
+
+    Layers see the arguments without those that are as they are by default.
+    """
+    if not more:
+        for default in reversed(function.__defaults__ or ()):
+            if positional[-1] is not default:
+                break
+            positional.pop()
+    keywords = dict(keywords or {})
+    for name, default in (function.__kwdefaults__ or {}).items():
+        if keywords[name] is default:
+            del keywords[name]
+    return _pass(_running, function, (*positional, *more), keywords)
 
 
 def _pass(

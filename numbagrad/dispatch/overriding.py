@@ -99,14 +99,6 @@ def _calls_itself() -> bool:
 class Overriding:
     """The layer; it acts where a mode is entered or an argument has a class that overrides."""
 
-    def wake(self) -> None:
-        """Have raw functions ask, one for every place where they stand."""
-        public_names.install("separate")
-
-    def sleep(self) -> None:
-        """Leave them as they were defined."""
-        public_names.uninstall("separate")
-
     def __init__(self) -> None:
         self._seen = _seen()
 

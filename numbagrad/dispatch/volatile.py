@@ -12,7 +12,6 @@ from typing import Any
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.legacy.volatile import mark, touched
 from ..tensor import Tensor
-from . import public_names
 from .layers import Arguments, Below, Keywords
 
 __all__ = ["LAYER"]
@@ -23,14 +22,6 @@ _HOMES = ("numbagrad.ops", "numbagrad.nn", "numbagrad.linalg")
 
 class Volatile:
     """The layer; it acts where an argument is volatile."""
-
-    def wake(self) -> None:
-        """Have raw functions ask too."""
-        public_names.install("shared")
-
-    def sleep(self) -> None:
-        """Leave them as they were defined."""
-        public_names.uninstall("shared")
 
     def acts_on(self, arguments: Arguments) -> bool:
         """Whether one of the arguments is volatile."""

@@ -53,33 +53,6 @@ def under_transformation() -> TransformedReading:
     return _reading
 
 
-class TensorState:
-    """The slots every tensor has; everything else has a default on the class.
-
-    None has a name that torch has for an attribute: users may assign to those.
-    """
-
-    __slots__ = (
-        "_array", "_requires_grad", "_producer", "_output_nr", "_version_cell", "_accumulated",
-        "_viewed",
-    )  # fmt: skip
-
-    _array: np.ndarray[Any, Any]
-    _requires_grad: bool
-    _producer: Node | None
-    _output_nr: int
-    _version_cell: list[int] | None
-    _accumulated: Tensor | None
-    _viewed: Tensor | None
-
-
-def new_version_cell() -> list[int] | None:
-    """The version cell of new memory: none, or in inference mode that of inference tensors."""
-    if watching.inference_threads and grad_mode.inference:
-        return watching.INFERENCE_CELL
-    return None
-
-
 class Constant:
     """An attribute that has one value for all tensors, and takes no other."""
 
@@ -99,6 +72,74 @@ class Constant:
 
     def __delete__(self, tensor: Any) -> None:
         raise AttributeError(f"attribute '{self.name}' of 'Tensor' objects is not deletable")
+
+
+class TensorState:
+    """The slots every tensor has; everything else has a default on the class.
+
+    None has a name that torch has for an attribute: users may assign to those.
+    """
+
+    __slots__ = (
+        "_array", "_requires_grad", "_producer", "_output_nr", "_version_cell", "_accumulated",
+        "_viewed",
+    )  # fmt: skip
+
+    _array: np.ndarray[Any, Any]
+    _requires_grad: bool
+    _producer: Node | None
+    _output_nr: int
+    _version_cell: list[int] | None
+    _accumulated: Tensor | None
+    _viewed: Tensor | None
+
+    is_ipu = Constant(False)
+    is_maia = Constant(False)
+    is_meta = Constant(False)
+    is_mkldnn = Constant(False)
+    is_mps = Constant(False)
+    is_mtia = Constant(False)
+    is_nested = Constant(False)
+    is_quantized = Constant(False)
+    is_sparse = Constant(False)
+    is_sparse_csr = Constant(False)
+    is_vulkan = Constant(False)
+    is_xla = Constant(False)
+    is_xpu = Constant(False)
+
+    # torch's names of what a tensor keeps: assignments are checked or refused, as by torch. The
+    # slots have names of their own, since compiled launchers read those and trust them.
+
+    @property
+    def _grad_fn(self: Any) -> Node | None:
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self: Any) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+    @property
+    def _base(self: Any) -> Tensor | None:
+        return self._viewed
+
+    @property
+    def _grad(self: Any) -> Tensor | None:
+        return self._accumulated
+
+    @_grad.setter
+    def _grad(self: Any, value: Tensor | None) -> None:
+        self.grad = value
+
+    @_grad.deleter
+    def _grad(self: Any) -> None:
+        self._accumulated = None
+
+
+def new_version_cell() -> list[int] | None:
+    """The version cell of new memory: none, or in inference mode that of inference tensors."""
+    if watching.inference_threads and grad_mode.inference:
+        return watching.INFERENCE_CELL
+    return None
 
 
 def strides_of_nothing(shape: tuple[int, ...]) -> tuple[int, ...]:

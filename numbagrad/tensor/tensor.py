@@ -24,6 +24,8 @@ from ..autograd.writes.inplace import check_not_stale
 from ..backend import address_of, device_of, foreign
 from ..device import CPU
 from ..device import device as Device
+from ..dispatch import layers
+from ..dispatch.asking import public_members
 from ..dtype import FROM_TYPE_NUM
 from ..dtype import dtype as DType
 from ..executor import capture
@@ -32,7 +34,7 @@ from ..size import Size
 from ..torch_function import disabled_torch_function, load_overrides, plain_types
 from ..untyped_storage import UntypedStorage
 from . import copies, export, leaves, numpy_functions
-from .state import Constant, TensorState, strides_of_nothing, under_transformation
+from .state import TensorState, strides_of_nothing, under_transformation
 
 if TYPE_CHECKING:
     # What ``ops/`` installs; ``tools/write_stubs.py`` writes the file.
@@ -66,6 +68,12 @@ def new_tensor(
     return tensor
 
 
+def getter(name: str) -> Any:
+    """The function that reads a property of Tensor."""
+    return vars(Tensor)[name].fget
+
+
+@public_members
 class Tensor(TensorState, InstalledMethods):
     """An n-dimensional array of one dtype that can record how it was computed."""
 
@@ -105,31 +113,43 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def shape(self) -> Size:
         """Sizes of the dimensions."""
+        if layers.everywhere and layers.asks(read := getter("shape")):
+            return layers.descend(read, (self,), {})
         return _new_size(Size, self._array.shape)
 
     @property
     def dtype(self) -> DType:
         """Type of the elements."""
+        if layers.everywhere and layers.asks(read := getter("dtype")):
+            return layers.descend(read, (self,), {})
         return FROM_TYPE_NUM[self._array.dtype.num]
 
     @property
     def device(self) -> Device:
         """Where the memory is."""
+        if layers.everywhere and layers.asks(read := getter("device")):
+            return layers.descend(read, (self,), {})
         return CPU if self._array.__class__ is _ndarray else device_of(self._array)
 
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
+        if layers.everywhere and layers.asks(read := getter("ndim")):
+            return layers.descend(read, (self,), {})
         return self._array.ndim
 
     def dim(self) -> int:
         """Number of dimensions."""
+        if layers.everywhere and layers.asks(Tensor.dim):
+            return layers.descend(Tensor.dim, (self,), {})
         return self._array.ndim
 
     ndimension = dim
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
+        if layers.everywhere and layers.asks(Tensor.size):
+            return layers.ask(Tensor.size, [self, dim])
         shape = self._array.shape
         return _new_size(Size, shape) if dim is None else shape[self._dimension(dim)]
 
@@ -206,20 +226,6 @@ class Tensor(TensorState, InstalledMethods):
         where = foreign(self._array)
         return where is not None and where.device_type == "cuda"
 
-    is_ipu = Constant(False)
-    is_maia = Constant(False)
-    is_meta = Constant(False)
-    is_mkldnn = Constant(False)
-    is_mps = Constant(False)
-    is_mtia = Constant(False)
-    is_nested = Constant(False)
-    is_quantized = Constant(False)
-    is_sparse = Constant(False)
-    is_sparse_csr = Constant(False)
-    is_vulkan = Constant(False)
-    is_xla = Constant(False)
-    is_xpu = Constant(False)
-
     def get_device(self) -> int:
         """The index of the device that holds the elements: -1 for the CPU."""
         return -1 if self.is_cpu else self.device.index or 0
@@ -253,6 +259,8 @@ class Tensor(TensorState, InstalledMethods):
         A view that was made while nothing was recorded requires grad as its base does, as in torch,
         but has no history: gradients of operations on it go nowhere.
         """
+        if layers.everywhere and layers.asks(read := getter("requires_grad")):
+            return layers.descend(read, (self,), {})
         if self._requires_grad:
             return True
         return self._is_view() and self._viewed._requires_grad  # type: ignore[union-attr]
@@ -293,6 +301,8 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def is_leaf(self) -> bool:
         """Whether this tensor was made by the user rather than by a recorded operation."""
+        if layers.everywhere and layers.asks(read := getter("is_leaf")):
+            return layers.descend(read, (self,), {})
         if self._viewed is not None:
             check_not_stale(self)
         return has_no_history(self)
@@ -305,6 +315,8 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by ``backward``, or None."""
+        if layers.everywhere and layers.asks(read := getter("grad")):
+            return layers.descend(read, (self,), {})
         grad = self._accumulated
         if grad is None and not self._retains_grad and not has_no_history(self):
             warnings.warn(leaves.GRAD_OF_NON_LEAF, UserWarning, stacklevel=2)
@@ -319,33 +331,6 @@ class Tensor(TensorState, InstalledMethods):
 
     @grad.deleter
     def grad(self) -> None:
-        self._accumulated = None
-
-    # torch's names of what a tensor keeps: assignments are checked or refused, as by torch. The
-    # slots have names of their own, since compiled launchers read those and trust them.
-
-    @property
-    def _grad_fn(self) -> Node | None:
-        return self.grad_fn
-
-    @_grad_fn.deleter
-    def _grad_fn(self) -> None:
-        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
-
-    @property
-    def _base(self) -> Tensor | None:
-        return self._viewed
-
-    @property
-    def _grad(self) -> Tensor | None:
-        return self._accumulated
-
-    @_grad.setter
-    def _grad(self, value: Tensor | None) -> None:
-        self.grad = value
-
-    @_grad.deleter
-    def _grad(self) -> None:
         self._accumulated = None
 
     @property
@@ -429,6 +414,8 @@ class Tensor(TensorState, InstalledMethods):
 
     def detach(self) -> Tensor:
         """A tensor of the same memory that is not part of the graph, and without a tangent."""
+        if layers.everywhere and layers.asks(Tensor.detach):
+            return layers.descend(Tensor.detach, (self,), {})
         if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
             return under_transformation().detached(self)
         made: Tensor = tensor_interface.alias(self)
@@ -448,6 +435,8 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def data(self) -> Tensor:
         """The same memory without history; writes to it are not seen by autograd."""
+        if layers.everywhere and layers.asks(read := getter("data")):
+            return layers.descend(read, (self,), {})
         if self._array.__class__ is not np.ndarray and foreign(self._array) is None:
             return under_transformation().detached(self)
         made = new_tensor(self._array)
@@ -516,6 +505,8 @@ class Tensor(TensorState, InstalledMethods):
         Raises:
             RuntimeError: if it has another number of elements.
         """
+        if layers.everywhere and layers.asks(Tensor.item):
+            return layers.descend(Tensor.item, (self,), {})
         if self._array.size != 1:
             raise RuntimeError(
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"

@@ -5,14 +5,6 @@ import torch
 from parity_tools import both, close, message
 
 import numbagrad
-from numbagrad import overrides
-
-
-@pytest.fixture(autouse=True)
-def _classes_are_asked_no_longer():
-    yield
-    overrides.uninstall()
-
 
 LAYERS = {
     "linear": (lambda nn: nn.LazyLinear(3), (2, 4)),

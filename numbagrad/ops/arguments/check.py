@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from ...autocast_state import state as autocast
 from ...dispatch import layers
+from ...dispatch.asking import asking, asking_member, asks
 from ...dispatch.layers import descend
 from ...dispatch.policies import taken_over
 from . import errors as argument_errors
@@ -45,7 +46,7 @@ _HOT = frozenset(
     narrow select movedim t swapaxes zeros ones empty full zeros_like ones_like empty_like
     full_like rand randn arange tensor as_tensor from_numpy
     linear layer_norm mse_loss l1_loss scaled_dot_product_attention tril triu
-    _add_ _sub_ mul_ _div_ _addcmul_ _addcdiv_ _lerp_ _clamp_ sqrt_
+    add_ sub_ mul_ _div_ _addcmul_ _addcdiv_ _lerp_ _clamp_ sqrt_
     norm einsum nll_loss
     """.split()
 )
@@ -193,11 +194,10 @@ def _is_raw(function: Callable[..., Any]) -> bool:
 
 
 def as_method(function: Any, name: str) -> Any:
-    """What is installed on Tensor for a function: itself, or as a ``checked`` function."""
-    if type(function) is not FunctionType or name in _RAW_METHODS or name.startswith("__"):
-        return function
-    if _is_raw(function):
-        return function
+    """The function or property as a member of Tensor: it asks the layers, and is checked."""
+    raw = name in _RAW_METHODS or name.startswith("__")
+    if type(function) is not FunctionType or raw or _is_raw(function):
+        return asking_member(function, name)
     return checked(function, name, ahead=function.__name__ not in _HOT, is_method=True)
 
 
@@ -247,7 +247,10 @@ def public_function(value: Any, namespace: str, package: str, name: str = "") ->
     space = namespace.partition(".")[2]
     out = _missing_out(value, f"{space}.{value.__name__}" if space else value.__name__)
     if (_is_raw(value) and not out) or not value.__annotations__:
-        return value
+        own = value.__name__ == (name or value.__name__) and f"{value.__module__}.".startswith(
+            f"{namespace}."
+        )
+        return value if own and asks(value) else asking(value, name or value.__name__)
     public = checked(value, ahead=value.__name__ not in _HOT, out=out)
     public.__module__ = namespace
     public.__name__ = name or value.__name__

@@ -13,6 +13,7 @@ import numpy as np
 from ...backend import Backend, backend_for, device_of, foreign, lies_with
 from ...device import CPU
 from ...device import device as Device
+from ...dispatch import layers
 from ...dtype import (
     bfloat16,
     bool_,
@@ -142,6 +143,10 @@ def to(
     Raises:
         AssertionError: for CUDA without a GPU.
     """
+    if layers.everywhere and layers.asks(to):
+        named = {"dtype": dtype, "device": device, "other": other, "non_blocking": non_blocking}
+        named |= {"copy": copy, "memory_format": memory_format}
+        return layers.ask(to, [self], named, arguments)
     if arguments:
         if len(arguments) == 1 and arguments[0].__class__ is DType:
             dtype = arguments[0]
@@ -171,6 +176,8 @@ def _converter(name: str, dtype: DType) -> None:
     kind = dtype.numpy
 
     def converted(self: Tensor, *, memory_format: Any = None) -> Tensor:
+        if layers.everywhere and layers.asks(converted):
+            return layers.ask(converted, [self], {"memory_format": memory_format})
         return self if self._array.dtype == kind else cast(self, kind)
 
     converted.__name__ = converted.__qualname__ = name

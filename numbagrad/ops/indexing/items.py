@@ -16,6 +16,7 @@ from ... import half_precision as half
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write, compute_then_write, recording, write_inplace
+from ...dispatch import layers
 from ...executor import capture
 from ...executor import indexing as executor
 from ...executor.arrays import assign, filled_like
@@ -63,6 +64,8 @@ __all__ = ["index_put", "index_put_"]
 @method("__getitem__")
 def getitem(self: Tensor, key: Any) -> Tensor:
     """``self[key]``: a view for ints, slices, None and Ellipsis, else a copy."""
+    if layers.everywhere and layers.asks(getitem):
+        return layers.ask(getitem, [self, key])
     kind = key.__class__
     if kind is int:
         key = (key, ...)

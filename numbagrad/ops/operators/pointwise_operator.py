@@ -20,7 +20,7 @@ from ...autograd.node import Node, edge_of, new_node, produce
 from ...autograd.saved import save, save_output
 from ...autograd.writes.inplace import apply_inplace, before_write
 from ...backend import is_array
-from ...dispatch import descent
+from ...dispatch import descent, layers
 from ...dispatch.bits import COMPLEX, INTERCEPTED, TRANSFORMED
 from ...dtype import python_number, scalar_dtype
 from ...executor.builtin import LaunchMiss
@@ -380,31 +380,51 @@ def pointwise(name: str) -> PointwiseOperator:
     return PointwiseOperator(POINTWISE[name])
 
 
-def binary(
-    operator: PointwiseOperator, python_operator: bool = False, takes_arrays: bool = False
-) -> Callable[[Any, Any], Tensor]:
+def binary(operator: PointwiseOperator) -> Callable[[Any, Any], Tensor]:
     """``operator`` for two operands, with the shortest way from call to kernel.
 
     Small tensors are bound by the cost of a call, so the common case is written out: it does what
-    ``PointwiseOperator.__call__`` does. As a ``python_operator`` it returns NotImplemented for
-    operands that are neither Tensors nor numbers: arrays compute with Tensors as with arrays,
-    unless it ``takes_arrays`` as Tensors.
+    ``PointwiseOperator.__call__`` does.
     """
 
     def call(a: Any, b: Any) -> Tensor:
         try:
             result = operator.launch(a, b, grad_mode.enabled)
         except LaunchMiss:
-            if python_operator and not (_is_operand(a) and _is_operand(b)):
-                if takes_arrays and b.__class__ is ndarray and b.dtype.kind in "fiubcV":
-                    return operator.compute((a, new_tensor(b)))
-                return NotImplemented
             return operator.compute((a, b))
         if result._requires_grad and result._producer is None:
             operator.record(result, (a, b))
         return result
 
     call.__name__ = call.__qualname__ = operator.name
+    return call
+
+
+def python_operator(
+    operator: PointwiseOperator, name: str, takes_arrays: bool = False
+) -> Callable[[Any, Any], Any]:
+    """The method ``name`` of Tensor for an operator of Python, written out like :func:`binary`.
+
+    It returns NotImplemented for operands that are neither Tensors nor numbers: arrays compute with
+    Tensors as with arrays, unless it ``takes_arrays`` as Tensors.
+    """
+
+    def call(a: Any, b: Any) -> Any:
+        if layers.everywhere and layers.asks(call):
+            return layers.descend(call, (a, b), {})
+        try:
+            result = operator.launch(a, b, grad_mode.enabled)
+        except LaunchMiss:
+            if _is_operand(a) and _is_operand(b):
+                return operator.compute((a, b))
+            if takes_arrays and b.__class__ is ndarray and b.dtype.kind in "fiubcV":
+                return operator.compute((a, new_tensor(b)))
+            return NotImplemented
+        if result._requires_grad and result._producer is None:
+            operator.record(result, (a, b))
+        return result
+
+    call.__name__ = call.__qualname__ = name
     return call
 
 

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
+from ...dispatch import layers
 from ...dtype import complex128, float64, python_number
 from ...executor import capture
+from ...executor.builtin import LaunchMiss
 from ...executor.plan.forms import ShapesDiffer, broadcast
 from ...executor.plan.sharing import refuse_overlap
 from ...number_range import check_bits, checked_number
@@ -105,25 +107,41 @@ def _signature_of(operator: PointwiseOperator) -> inspect.Signature:
 
 
 def _unary_function(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
-    call = unary(operator)
-    if name in WITHOUT_OUT:
-
-        def alone(input: Tensor) -> Tensor:
-            return call(input)
-
-        return _named(alone, name, operator)
-
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        return call(input) if out is None else write_out(operator, (input,), out)
+        if layers.everywhere and layers.asks(function):
+            return layers.ask(function, [input], {"out": out})
+        if out is not None:
+            return write_out(operator, (input,), out)
+        try:  # what ``unary`` does, without another call
+            result = operator.launch(input, grad_mode.enabled)
+        except LaunchMiss:
+            return operator.compute((input,))
+        if result._requires_grad and result._producer is None:
+            operator.record(result, (input,))
+        return result
 
-    return _named(function, name, operator)
+    def without_out(input: Tensor) -> Tensor:
+        if layers.everywhere and layers.asks(without_out):
+            return layers.descend(without_out, (input,), {})
+        return call(input)
+
+    call = unary(operator)
+    return _named(without_out if name in WITHOUT_OUT else function, name, operator)
 
 
 def _binary_function(name: str, operator: PointwiseOperator) -> Callable[..., Tensor]:
-    call = binary(operator)
-
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-        return call(input, other) if out is None else write_out(operator, (input, other), out)
+        if layers.everywhere and layers.asks(function):
+            return layers.ask(function, [input, other], {"out": out})
+        if out is not None:
+            return write_out(operator, (input, other), out)
+        try:  # what ``binary`` does, without another call
+            result = operator.launch(input, other, grad_mode.enabled)
+        except LaunchMiss:
+            return operator.compute((input, other))
+        if result._requires_grad and result._producer is None:
+            operator.record(result, (input, other))
+        return result
 
     return _named(function, name, operator)
 
@@ -163,9 +181,8 @@ def _derive() -> None:
         make = _unary_function if count == 1 else _binary_function
         operator = pointwise(name)
         for public in (name, *definition.aliases):
-            function = make(public, operator)
-            _public(public, function)
-            method(public)(function)
+            _public(public, make(public, operator))
+            method(public)(make(public, operator))
 
 
 _derive()
@@ -179,7 +196,7 @@ def renamed(name: str, grad_fn: str) -> PointwiseOperator:
 
 # --- arithmetic -------------------------------------------------------------------------------
 
-_add, _sub, _div = (binary(pointwise(n)) for n in ("add", "sub", "div"))
+_div = binary(pointwise("div"))
 
 
 def _export(function: Any) -> Any:
@@ -215,48 +232,43 @@ def older_order(
     return function(*operands[:count], **keywords)
 
 
-@_export
-@method()
-def add(
-    input: Any, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
-) -> Tensor:
-    """``input + alpha * other``; ``add(a, 2, b)`` and ``add(a, b, result)`` as in 2017 too."""
-    if older:
-        return older_order(add, "alpha", 2, (input, other, *older))
-    if alpha is not ONE and alpha.__class__ is not float and alpha.__class__ is not int:
-        check_alpha("add", alpha, input, other)
-    if alpha is ONE or is_one(alpha):
-        if out is None:
-            return _add(input, other)
-        return write_out(pointwise("add"), (input, other), out)
-    operator = pointwise("add_scaled")
-    if out is not None:
-        return write_out(operator, (input, other, alpha), out)
-    return operator(input, other, alpha)
+def _sum_function(name: str, text: str) -> Callable[..., Tensor]:
+    plain, scaled = pointwise(name), pointwise(f"{name}_scaled")
+    call = binary(plain)
+
+    def function(
+        input: Any, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
+    ) -> Tensor:
+        if layers.everywhere and layers.asks(function):
+            return layers.ask(function, [input, other], {"alpha": alpha, "out": out}, older)
+        if older:
+            return older_order(function, "alpha", 2, (input, other, *older))
+        if alpha is not ONE and alpha.__class__ is not float and alpha.__class__ is not int:
+            check_alpha(name, alpha, input, other)
+        if alpha is ONE or is_one(alpha):
+            return call(input, other) if out is None else write_out(plain, (input, other), out)
+        if out is not None:
+            return write_out(scaled, (input, other, alpha), out)
+        return scaled(input, other, alpha)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"``{text}``; ``{name}(a, 2, b)`` and ``{name}(a, b, result)`` as in 2017 too."
+    )
+    return function
 
 
-@_export
-@method("sub", "subtract")
-def sub(
-    input: Any, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
-) -> Tensor:
-    """``input - alpha * other``; ``sub(a, 2, b)`` and ``sub(a, b, result)`` as in 2017 too."""
-    if older:
-        return older_order(sub, "alpha", 2, (input, other, *older))
-    if alpha is not ONE and alpha.__class__ is not float and alpha.__class__ is not int:
-        check_alpha("sub", alpha, input, other)
-    if alpha is ONE or is_one(alpha):
-        if out is None:
-            return _sub(input, other)
-        return write_out(pointwise("sub"), (input, other), out)
-    operator = pointwise("sub_scaled")
-    if out is not None:
-        return write_out(operator, (input, other, alpha), out)
-    return operator(input, other, alpha)
+def _members(make: Callable[..., Any], arguments: tuple[Any, ...], *names: str) -> Any:
+    """A public function, its aliases, and the methods of these names, each one of its own."""
+    for name in names:
+        method(name)(make(*arguments))
+    function = make(*arguments)
+    __all__.extend(names)
+    return function
 
 
-subtract = sub
-__all__.append("subtract")
+add = _members(_sum_function, ("add", "input + alpha * other"), "add")
+sub = subtract = _members(_sum_function, ("sub", "input - alpha * other"), "sub", "subtract")
 
 
 @_export
@@ -269,6 +281,9 @@ def _divide_into(name: str, operator: PointwiseOperator) -> Callable[..., Tensor
     def function(
         input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
     ) -> Tensor:
+        if layers.everywhere and layers.asks(function):
+            keywords = {"rounding_mode": rounding_mode, "out": out}
+            return layers.ask(function, [input, other], keywords)
         if rounding_mode is None:
             chosen = operator
         elif rounding_mode in ("floor", "trunc"):
@@ -284,10 +299,9 @@ def _divide_into(name: str, operator: PointwiseOperator) -> Callable[..., Tensor
     return function
 
 
-div = _divide_into("div", pointwise("div"))
-divide = true_divide = div
-method("div", "divide", "true_divide")(div)
-__all__ += ["div", "divide", "true_divide"]
+div = divide = true_divide = _members(
+    _divide_into, ("div", pointwise("div")), "div", "divide", "true_divide"
+)
 
 
 _POWERS = {2: "pow_2", 3: "pow_3", 0.5: "pow_half", -0.5: "pow_minus_half", -1: "pow_minus_1",
@@ -307,8 +321,10 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 @method("__pow__")
-def _python_power(input: Any, exponent: Any) -> Any:
+def __pow__(input: Any, exponent: Any) -> Any:
     """``input ** exponent``; an array of NumPy is left to NumPy."""
+    if layers.everywhere and layers.asks(__pow__):
+        return layers.descend(__pow__, (input, exponent), {})
     kind = exponent.__class__
     if kind is int and exponent == 2 and input._array.dtype.kind != "b":
         return _square(input)

@@ -8,21 +8,29 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
+from ...dispatch import layers
+from ...executor.builtin import LaunchMiss
 from ...tensor import Tensor
 from ...type_names import type_name
 from ..methods.registry import method
-from ..operators.pointwise_operator import binary, pointwise, unary
+from ..operators.pointwise_operator import (
+    PointwiseOperator,
+    binary,
+    pointwise,
+    python_operator,
+    unary,
+)
 from .functions import pow, renamed
 
 __all__: list[str] = []
 
 
-def _dunder(name: str, function: Callable[[Any, Any], Any]) -> None:
-    method(name)(function)
+def _reflected(operator: PointwiseOperator, name: str) -> Callable[[Any, Any], Any]:
+    function = python_operator(operator, name)
 
-
-def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def reflected(self: Tensor, other: Any) -> Any:
+        if layers.everywhere and layers.asks(reflected):
+            return layers.descend(reflected, (self, other), {})
         try:
             self._requires_grad  # noqa: B018 - a slot, read faster than a class is looked at
         except AttributeError:
@@ -32,20 +40,32 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
             ) from None
         return function(other, self)
 
+    reflected.__name__ = reflected.__qualname__ = name
     return reflected
 
 
-for _name in ("add", "mul", "truediv:div", "floordiv:floor_divide", "mod:remainder"):
+def _install(name: str, operator: str, reflected: PointwiseOperator | None = None) -> None:
+    """The methods of an operator of Python; ``reflected`` has a node of another name."""
+    chosen = pointwise(operator)
+    setattr(Tensor, f"__{name}__", python_operator(chosen, f"__{name}__", operator == "eq"))
+    if name not in _NOT_REFLECTED:
+        setattr(Tensor, f"__r{name}__", _reflected(reflected or chosen, f"__r{name}__"))
+
+
+#: Comparisons are reflected by one another, and a division of a number is written out below.
+_NOT_REFLECTED = frozenset(("lt", "le", "gt", "ge", "eq", "ne", "truediv"))
+for _name in """
+    add mul truediv:div floordiv:floor_divide mod:remainder lt le gt ge eq ne and:bitwise_and
+    or:bitwise_or xor:bitwise_xor lshift:bitwise_left_shift rshift:bitwise_right_shift
+""".split():
     _python, _, _operator = _name.partition(":")
-    _function = binary(pointwise(_operator or _python), python_operator=True)
-    _dunder(f"__{_python}__", _function)
-    if _name != "truediv:div":
-        _dunder(f"__r{_python}__", _reflected(_function))
+    _install(_python, _operator or _python)
+_install("sub", "sub", renamed("sub", "RsubBackward1"))
 
 _bitwise_not = unary(pointwise("bitwise_not"))
 _reciprocal, _times = unary(pointwise("reciprocal")), binary(pointwise("mul"))
 _number_over = binary(pointwise("rdiv"))
-_over = binary(pointwise("div"), python_operator=True)
+_over = python_operator(pointwise("div"), "__truediv__")
 
 
 @method("__rtruediv__")
@@ -60,28 +80,29 @@ def _divide_number(self: Tensor, other: Any) -> Tensor:
     return _number_over(self, other)
 
 
-_dunder("__sub__", binary(pointwise("sub"), python_operator=True))
-_dunder("__rsub__", _reflected(binary(renamed("sub", "RsubBackward1"), python_operator=True)))
-
-
 @method("__rpow__")
 def _reflected_power(self: Tensor, other: Any) -> Any:
     return NotImplemented if isinstance(other, np.ndarray) else pow(other, self)
 
 
-for _name, _operator in {
-    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__eq__": "eq", "__ne__": "ne",
-    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor",
-    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
-}.items():  # fmt: skip
-    setattr(Tensor, _name, binary(pointwise(_operator), True, takes_arrays=_operator == "eq"))
-for _name, _operator in {
-    "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
-    "__rlshift__": "bitwise_left_shift", "__rrshift__": "bitwise_right_shift",
-}.items():  # fmt: skip
-    setattr(Tensor, _name, _reflected(binary(pointwise(_operator), True)))
-for _name, _operator in {"__neg__": "neg", "__abs__": "abs"}.items():
-    method(_name)(unary(pointwise(_operator)))
+def _sign_method(operator: PointwiseOperator, name: str) -> None:
+    def call(self: Tensor) -> Tensor:
+        if layers.everywhere and layers.asks(call):
+            return layers.descend(call, (self,), {})
+        try:  # what ``unary`` does, without another call
+            result = operator.launch(self, grad_mode.enabled)
+        except LaunchMiss:
+            return operator.compute((self,))
+        if result._requires_grad and result._producer is None:
+            operator.record(result, (self,))
+        return result
+
+    call.__name__ = call.__qualname__ = name
+    setattr(Tensor, name, call)
+
+
+_sign_method(pointwise("neg"), "__neg__")
+_sign_method(pointwise("abs"), "__abs__")
 
 
 @method("__invert__")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
 from ...dispatch import layers
-from ...dispatch.layers import asks, descend
+from ...dispatch.layers import ask, asks, descend
 from ...dispatch.policies import autocasts
 from ...executor.matmul import WITH_TANGENT, matmul_and_tangent
 from ...executor.matmul import matmul as _product
@@ -185,7 +185,7 @@ def _no_matrices(input: Tensor, mat2: Tensor) -> RuntimeError:
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, (n, m) and (m, p) to (n, p). No broadcasting."""
     if layers.awake and asks(mm):
-        return descend(mm, (input, mat2), {"out": out})
+        return ask(mm, [input, mat2], {"out": out})
     try:
         a, b = input._array, mat2._array
     except AttributeError:
@@ -222,7 +222,7 @@ def check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two stacks of matrices, (b, n, m) and (b, m, p) to (b, n, p)."""
     if layers.awake and asks(bmm):
-        return descend(bmm, (input, mat2), {"out": out})
+        return ask(bmm, [input, mat2], {"out": out})
     check_bmm("bmm", input, mat2)
     return write_result("bmm", _bmm(input, mat2), out)
 
@@ -392,7 +392,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
         RuntimeError: if an operand has no dimensions or the inner sizes differ.
     """
     if layers.awake and asks(matmul):
-        return descend(matmul, (input, other), {"out": out})
+        return ask(matmul, [input, other], {"out": out})
     try:
         a, b = input._array.ndim, other._array.ndim
     except AttributeError:

@@ -19,6 +19,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...autograd.hooks import creation_hooks, watching
 from ...autograd.node import Node
 from ...backend import foreign
+from ...dispatch import layers
 from ...dispatch.bits import INTERCEPTED, TRANSFORMED
 from ...dispatch.policies import autocasts
 from ...dtype import dtype as DType
@@ -269,6 +270,8 @@ def sum(
 
     Integers and bools are summed in int64. ``dtype`` converts before summing.
     """
+    if layers.everywhere and layers.asks(sum):
+        return layers.ask(sum, [input, dim, keepdim], {"dtype": dtype, **numpy})
     if numpy:
         dim, keepdim = numpy_names("sum", dim, keepdim, numpy)
     if dim is NOT_GIVEN:
@@ -295,6 +298,8 @@ def mean(
     Raises:
         RuntimeError: for integers and bools, unless ``dtype`` is a float.
     """
+    if layers.everywhere and layers.asks(mean):
+        return layers.ask(mean, [input, dim, keepdim], {"dtype": dtype, **numpy})
     if numpy:
         dim, keepdim = numpy_names("mean", dim, keepdim, numpy)
     kind = input._array.dtype.kind if dtype is None else dtype.numpy.kind

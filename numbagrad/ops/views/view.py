@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import foreign
+from ...dispatch import layers
 from ...executor.arrays import copy_elements
 from ...executor.conversion import dense_like, in_order, lies_in_order
 from ...layout import contiguous_format, preserve_format
@@ -52,6 +53,8 @@ def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Ten
     Raises:
         RuntimeError: if the shape has another number of elements, or strides do not allow a view.
     """
+    if layers.everywhere and layers.asks(view):
+        return layers.ask(view, [input], {"dtype": dtype, "size": size}, shape)
     if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list, Tensor)):
         return _view_dtype(input, shape[0])
     if not shape and dtype is not None:
@@ -74,6 +77,8 @@ def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Ten
 @method()
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The elements in another shape (one size may be -1): a view if strides allow, else a copy."""
+    if layers.everywhere and layers.asks(reshape):
+        return layers.ask(reshape, [input], {}, shape)
     if not shape:
         raise nothing_given("reshape")
     array = input._array
@@ -250,6 +255,8 @@ def _inverse(dims: Sequence[int]) -> tuple[int, ...]:
 @method()
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of fewer dimensions stay as they are."""
+    if layers.everywhere and layers.asks(t):
+        return layers.ask(t, [input])
     array = input._array
     if array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D")
@@ -259,6 +266,8 @@ def t(input: Tensor) -> Tensor:
 @method()
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions swapped."""
+    if layers.everywhere and layers.asks(transpose):
+        return layers.ask(transpose, [input, dim0, dim1])
     array = input._array
     rank = array.ndim
     dim0, dim1 = dimension(rank, dim0), dimension(rank, dim1)
@@ -273,6 +282,8 @@ swapdims = method("swapdims")(transpose)
 @method()
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Dimensions in another order."""
+    if layers.everywhere and layers.asks(permute):
+        return layers.ask(permute, [input], {}, dims)
     if not dims:
         raise nothing_given("permute")
     array = input._array
@@ -432,6 +443,8 @@ def _unsqueezed(array: Array, dim: int) -> Array:
 @method()
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A dimension of size 1 put in at ``dim``."""
+    if layers.everywhere and layers.asks(unsqueeze):
+        return layers.ask(unsqueeze, [input, dim])
     array = input._array
     dim = dimension(array.ndim + 1, dim)
     return _unsqueeze.wrap(_unsqueezed(array, dim), input, (dim,))
@@ -440,6 +453,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 @method()
 def squeeze(input: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
     """The dimensions of size 1 left out: all of them, or those in ``dim``."""
+    if layers.everywhere and layers.asks(squeeze):
+        return layers.ask(squeeze, [input, dim], {}, more)
     if more:
         dim = (dim, *more)
     shape = input._array.shape
@@ -514,6 +529,8 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     Raises:
         RuntimeError: for a format of tensors with another number of dimensions.
     """
+    if layers.everywhere and layers.asks(clone):
+        return layers.ask(clone, [input], {"memory_format": memory_format})
     if memory_format is None or memory_format is preserve_format:
         return _clone.launch(input)
     if memory_format is contiguous_format:
@@ -529,6 +546,8 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
         RuntimeError: for a format of tensors with another number of dimensions, and for
             ``preserve_format``, which is no order.
     """
+    if layers.everywhere and layers.asks(contiguous):
+        return layers.ask(contiguous, [input, memory_format])
     array = input._array
     if not (memory_format is None or hasattr(memory_format, "order")):
         raise TypeError(

@@ -27,6 +27,7 @@ from ...autograd.writes.inplace import (
     write_inplace,
 )
 from ...backend import foreign
+from ...dispatch import layers
 from ...dtype import can_cast, scalar_type_name
 from ...executor import capture
 from ...executor.arrays import fill_elements, filled_like, new_array
@@ -63,6 +64,8 @@ def _unary(operator: PointwiseOperator) -> Callable[[Tensor], Tensor]:
     is_abs = operator.name == "abs"
 
     def write(self: Tensor) -> Tensor:
+        if layers.everywhere and layers.asks(write):
+            return layers.descend(write, (self,), {})
         if is_abs and self.is_complex():
             raise RuntimeError(
                 "In-place abs is not supported for complex tensors; abs() has a real result"
@@ -80,6 +83,8 @@ def _binary(operator: PointwiseOperator) -> Callable[[Tensor, Any], Tensor]:
     into = operator.into
 
     def write(self: Tensor, other: Any) -> Tensor:
+        if layers.everywhere and layers.asks(write):
+            return layers.descend(write, (self, other), {})
         if grad_mode.enabled:
             return apply_inplace(self, operator, (self, other))
         into(self, (self, other))
@@ -94,6 +99,8 @@ def _python_operator(operator: PointwiseOperator) -> Callable[[Tensor, Any], Any
     is_array = np.ndarray
 
     def write(self: Tensor, other: Any) -> Any:
+        if layers.everywhere and layers.asks(write):
+            return layers.descend(write, (self, other), {})
         if other.__class__ is is_array:
             return NotImplemented
         if grad_mode.enabled:
@@ -131,31 +138,28 @@ def _derive() -> None:
 
 _derive()
 
-_add, _sub, _mul, _div = (_binary(pointwise(name)) for name in ("add", "sub", "mul", "div"))
+_div = _binary(pointwise("div"))
 
 
-@method("add_")
-def _add_(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
-    """``self += alpha * other``; ``add_(2, b)`` as in 2017 too."""
-    if older:
-        return older_order(_add_, "alpha", 2, (self, other, *older))
-    if alpha is not ONE:
-        check_alpha("add_", alpha, self, other)
-    if alpha is ONE or is_one(alpha):
-        return _add(self, other)
-    return apply_inplace(self, pointwise("add_scaled"), (self, other, alpha))
+def _sum_method(name: str, text: str) -> Callable[..., Tensor]:
+    write, scaled = _binary(pointwise(name)), pointwise(f"{name}_scaled")
+
+    def function(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
+        if layers.everywhere and layers.asks(function):
+            return layers.ask(function, [self, other], {"alpha": alpha}, older)
+        if older:
+            return older_order(function, "alpha", 2, (self, other, *older))
+        if alpha is not ONE:
+            check_alpha(f"{name}_", alpha, self, other)
+        if alpha is ONE or is_one(alpha):
+            return write(self, other)
+        return apply_inplace(self, scaled, (self, other, alpha))
+
+    return _named(function, f"{name}_", f"``{text}``; ``{name}_(2, b)`` as in 2017 too.")
 
 
-@method("sub_", "subtract_")
-def _sub_(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
-    """``self -= alpha * other``; ``sub_(2, b)`` as in 2017 too."""
-    if older:
-        return older_order(_sub_, "alpha", 2, (self, other, *older))
-    if alpha is not ONE:
-        check_alpha("sub_", alpha, self, other)
-    if alpha is ONE or is_one(alpha):
-        return _sub(self, other)
-    return apply_inplace(self, pointwise("sub_scaled"), (self, other, alpha))
+method("add_")(_sum_method("add", "self += alpha * other"))
+method("sub_", "subtract_")(_sum_method("sub", "self -= alpha * other"))
 
 
 @method("div_", "divide_", "true_divide_")
@@ -311,7 +315,7 @@ for _name, _operator in {
     "__ior__": "bitwise_or", "__ixor__": "bitwise_xor", "__ilshift__": "bitwise_left_shift",
     "__irshift__": "bitwise_right_shift",
 }.items():  # fmt: skip
-    method(_name)(_python_operator(pointwise(_operator)))
+    method(_name)(_named(_python_operator(pointwise(_operator)), _name, ""))
 
 
 _ndarray = np.ndarray
@@ -409,6 +413,8 @@ def _copy_noted(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> No
 @method("zero_")
 def zero_(input: Tensor) -> Tensor:
     """Write zeros."""
+    if layers.everywhere and layers.asks(zero_):
+        return layers.descend(zero_, (input,), {})
     if not recording(input) and not is_transformed(input):
         before_write(input)
         _set_all(input._array, 0)
