@@ -50,13 +50,13 @@ class Sum:
         self._communicator = communicator
 
     @property
-    def memory(self) -> tuple[Array, Array] | None:
-        """Where to put what is given and where its sum goes, if that spares copies."""
+    def memory(self) -> Array | None:
+        """Where to put what is given, and where the sum will be, if that spares copies."""
         return None
 
-    def start(self, given: Array, result: Array) -> Requests:
-        """Add up what the ranks give; without ``memory`` both are one array."""
-        return self._communicator.all_reduce(result, ReduceOp.SUM, False)
+    def start(self, array: Array) -> Requests:
+        """Make of an array the sum over all ranks: of ``memory``, where there is one."""
+        return self._communicator.all_reduce(array, ReduceOp.SUM, False)
 
 
 class Communicator(abc.ABC):

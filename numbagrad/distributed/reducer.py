@@ -123,14 +123,15 @@ class _Averaging:
         self._outcome: Array | None = None
         self._given_now: Array | None = None
 
-    def start_all_reduce(self, result: Array, given: Array) -> None:
+    def start_all_reduce(self, array: Array, given: Array) -> None:
+        """Start the sum of an array in place; it is named as what is read as well."""
         if capture.rehearsal.active:
             self._given_now = given.copy()
             return
         if self._keeps:
             self._given = given.copy()
-        self._array = result  # is written until the sum is there
-        self._requests = self._total.start(given, result)
+        self._array = array  # is written until the sum is there
+        self._requests = self._total.start(array)
 
     def wait_all_reduce(self, array: Array) -> None:
         if capture.rehearsal.active:
@@ -186,11 +187,9 @@ class Reducer:
         self._as_views = as_views
         self.buckets = buckets_of(self._parameters, cap)
         self._sums = tuple(self._ranks.sums([self._form(places) for places in self.buckets]))
-        #: What is given and what comes of it, for sums that have a place for these.
+        #: The flat tensors of sums that have a place for these.
         self._memory = tuple([
-            None if (memory := each.memory) is None
-            else (from_numpy(memory[0]), from_numpy(memory[1]))
-            for each in self._sums
+            None if (memory := each.memory) is None else from_numpy(memory) for each in self._sums
         ])  # fmt: skip
         #: For each parameter its bucket, and where its elements begin there.
         self._places: dict[int, tuple[int, int]] = {}
@@ -213,8 +212,8 @@ class Reducer:
         #: A bit for each parameter whose gradient is complete. (A number, as what ``compile``
         #: watches has to be after a call what it was before.)
         self._met = 0
-        #: For each bucket what this rank gives, and where the sum goes.
-        self._flats: tuple[tuple[Tensor, Tensor], ...] = ()
+        #: For each bucket what this rank gives, and then the sum.
+        self._flats: tuple[Tensor, ...] = ()
         #: The flat tensors and their sums; a tuple, as an empty one is always the same object.
         self._started: tuple[tuple[Tensor, Any], ...] = ()
 
@@ -278,7 +277,10 @@ class Reducer:
         Variable._execution_engine.queue_callback(self._finish)
         if self.hook is None:
             self._flats = tuple(
-                [self._memory[k] or self._new_memory(k) for k in range(len(self.buckets))]
+                [
+                    self._new_memory(k) if (flat := self._memory[k]) is None else flat
+                    for k in range(len(self.buckets))
+                ]
             )
         self._waiting = [
             len([place for place in places if place not in self._unused]) for places in self.buckets
@@ -304,14 +306,14 @@ class Reducer:
             bucket = GradBucket(index, len(self.buckets), flat, parameters)
             self._started += ((flat, hook(state, bucket)),)
             return
-        given, result = self._flats[index]
+        flat = self._flats[index]
         for place in self.buckets[index]:
             if not self._met >> place & 1:
                 self._give(place)
-        before_write(result)
+        before_write(flat)
         mean = _Averaging(self._sums[index], self._group.timeout)
-        capture.exchange(mean.start_all_reduce, result._array, given._array)
-        self._started += ((result, mean),)
+        capture.exchange(mean.start_all_reduce, flat._array, flat._array)
+        self._started += ((flat, mean),)
 
     def _give(self, place: int) -> None:
         """Write the share of this rank in the mean of a gradient to its place in the bucket.
@@ -320,15 +322,14 @@ class Reducer:
         """
         index, at = self._places[place]
         parameter = self._parameters[place]
-        flat, _ = self._flats[index]
+        flat = self._flats[index]
         with no_grad():
             part = flat[at : at + parameter.numel()].view(parameter.shape)
             mul(self._gradient(parameter), 1 / self._group.size(), out=part)
 
-    def _new_memory(self, index: int) -> tuple[Tensor, Tensor]:
+    def _new_memory(self, index: int) -> Tensor:
         count, _ = self._form(self.buckets[index])
-        flat = empty((count,), dtype=self._parameters[self.buckets[index][0]].dtype)
-        return flat, flat
+        return empty((count,), dtype=self._parameters[self.buckets[index][0]].dtype)
 
     @staticmethod
     def _gradient(parameter: Tensor) -> Tensor:

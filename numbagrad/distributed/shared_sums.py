@@ -1,10 +1,11 @@
 """Sums over the ranks of one machine, in memory that all of them see; no message is sent.
 
 Each rank puts its array into a part of that memory. When all have, each rank adds up one slice of
-all arrays, in the order of the ranks, and writes it into a result of every rank, so that everybody
-gets the same bits; when all have done that, the results are whole. How far they are they say in the
-same memory. When the sum is over, its arrays belong to their ranks, a result until its rank gives
-the next array: gradients can be views of it. ``mpi.py`` makes the sums of a ``Reducer``.
+all arrays, in the order of the ranks, and writes the sum over that slice of every array, so that
+everybody gets the same bits, and no memory is touched that was not read; when all have done that,
+the sums are whole. How far they are they say in the same memory. When a sum is over, its array
+belongs to its rank until that gives the next: gradients can be views of it. ``mpi.py`` makes the
+sums of a ``Reducer``.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ Forms = Sequence[tuple[int, "np.dtype[Any]"]]
 def size_of(forms: Forms, ranks: int) -> int:
     """Bytes that sums of such numbers of elements and dtypes take, for so many ranks."""
     arrays = sum([_padded(count * kind.itemsize) for count, kind in forms])
-    return (_padded(8 * len(forms)) + 2 * arrays) * ranks
+    return (_padded(8 * len(forms)) + arrays) * ranks
 
 
 def _padded(size: int) -> int:
@@ -102,10 +103,10 @@ class SharedSums:
         self._states: list[_State] = []
         for place, (count, kind) in enumerate(forms):
             step = _padded(count * kind.itemsize)
-            arrays = [np.frombuffer(memory, kind, count, at + k * step) for k in range(2 * size)]
+            arrays = [np.frombuffer(memory, kind, count, at + k * step) for k in range(size)]
             numbers = [each[place : place + 1] for each in said]
-            self._states.append(_State(self, rank, numbers, arrays[:size], arrays[size:]))
-            at += step * 2 * size
+            self._states.append(_State(self, rank, numbers, arrays))
+            at += step * size
         self.sums = [SharedSum(each) for each in self._states]
 
     def advance(self) -> None:
@@ -125,21 +126,17 @@ class _State(Request):
 
     Args:
         said: how far each rank says that it is, an array of one number for each.
-        given: what each rank gives.
-        results: the sum, once for each rank.
+        arrays: what each rank gives, and then the sum.
     """
 
     def __init__(
-        self, sums: SharedSums, rank: int, said: Sequence[Array], given: Sequence[Array],
-        results: Sequence[Array],
-    ) -> None:  # fmt: skip
+        self, sums: SharedSums, rank: int, said: Sequence[Array], arrays: Sequence[Array]
+    ) -> None:
         self._all = sums
         self._said, self._mine = said, said[rank]
-        self._given, self.given = given, given[rank]
-        self.result = results[rank]
-        self._others = [each for k, each in enumerate(results) if k != rank]
-        share = math.ceil(len(self.result) / len(said))
-        self._slice = rank * share, min((rank + 1) * share, len(self.result))
+        self._arrays, self.array = arrays, arrays[rank]
+        count, share = len(self.array), math.ceil(len(self.array) / len(said))
+        self._slice = rank * share, min((rank + 1) * share, count)
         self._count = -1  # as memory of zeros says
         self._stage = _ADDED
 
@@ -152,7 +149,7 @@ class _State(Request):
         self._stage = stage
 
     def start(self) -> None:
-        """Give what lies in ``given``."""
+        """Give what lies in ``array``."""
         self.wait()  # is over, unless a backward raised
         self._count += 1
         self._say(_GIVEN)
@@ -166,14 +163,13 @@ class _State(Request):
 
     def _add(self) -> None:
         """Add up the slice of this rank, for all."""
-        step = max(1, _CHUNK_BYTES // self.result.itemsize)
+        step = max(1, _CHUNK_BYTES // self.array.itemsize)
         first, last = self._slice
         for at in range(first, last, step):
-            part = slice(at, min(at + step, last))
-            result = self.result[part]
-            _add_up([each[part] for each in self._given], result)
-            for other in self._others:
-                np.copyto(other[part], result)
+            total, *others = [each[at : min(at + step, last)] for each in self._arrays]
+            _add_to(total, others)
+            for each in others:
+                np.copyto(each, total)
 
     def done(self) -> bool:
         self._all.advance()
@@ -188,16 +184,17 @@ class _State(Request):
                 time.sleep(20e-6)
 
 
-def _add_up(given: Sequence[Array], result: Array) -> None:
-    """Write the sum of arrays; floats of two bytes are rounded once."""
-    kind = result.dtype
+def _add_to(total: Array, others: Sequence[Array]) -> None:
+    """Add arrays to the first one; floats of two bytes are rounded once."""
+    kind = total.dtype
     if kind.kind not in "fc" or kind.itemsize <= 2:
-        values = np.sum([half.readable(each).astype(np.float32) for each in given], axis=0)
-        result[...] = half.converted(values, kind)
+        values = half.readable(total).astype(np.float32)
+        for each in others:
+            values += half.readable(each)
+        total[...] = half.converted(values, kind)
         return
-    np.add(given[0], given[1], out=result)
-    for each in given[2:]:
-        np.add(result, each, out=result)
+    for each in others:
+        np.add(total, each, out=total)
 
 
 #: States by number, as with the communicators of ``mpi.py``: ``compile`` watches what a step can
@@ -214,11 +211,10 @@ class SharedSum(Sum):
         _STATES[self.number] = state
 
     @property
-    def memory(self) -> tuple[Array, Array]:
-        state = _STATES[self.number]
-        return state.given, state.result
+    def memory(self) -> Array:
+        return _STATES[self.number].array
 
-    def start(self, given: Array, result: Array) -> Requests:
+    def start(self, array: Array) -> Requests:
         state = _STATES[self.number]
         state.start()
         return (state,)
