@@ -22,7 +22,7 @@ __all__ = [
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What ``unpack_dual`` returns: the tensor, and its tangent or None."""
+    """Result of ``unpack_dual``: the tensor, and its tangent or None."""
 
     primal: Tensor
     tangent: Tensor | None
@@ -116,7 +116,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
-    """What ``make_dual`` makes, for a level of any kind of forward mode."""
+    """A dual tensor, as of ``make_dual``, for a level of any kind of forward mode."""
     if not (tensor.is_floating_point() or tensor.is_complex()):
         raise ValueError(
             f"Expected primal to be floating point or complex, but got: {tensor.dtype}"

@@ -33,7 +33,7 @@ __all__ = [
 
 
 class FunctionCtx:
-    """What ``forward`` and ``setup_context`` may say about an operation."""
+    """The context that ``forward`` and ``setup_context`` describe an operation to."""
 
     to_save: tuple[Any, ...] | None = None
     saved_for_forward: tuple[Any, ...] | None = None
@@ -320,7 +320,7 @@ def with_list(function: type[Function]) -> Callable[..., Any]:
 NOT_A_TENSOR = "not a tensor"
 
 
-#: What instances of a Function have of a node.
+#: Attributes of a node that instances of a Function have.
 _OF_NODES = frozenset(
     (
         "name", "next_functions", "metadata", "register_hook", "register_prehook",
@@ -405,7 +405,7 @@ class Function(FunctionCtx):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What an instance of 2017 gave to ``save_for_backward``.
+        """The tensors that an instance of 2017 gave to ``save_for_backward``.
 
         Raises:
             RuntimeError: before the call, after the graph was freed, or if one was written since.
@@ -424,7 +424,7 @@ class Function(FunctionCtx):
         return () if node is None else node.needs_input_grad
 
     def __getattr__(self, name: str) -> Any:
-        """What an instance has as a node of the graph: in torch each is one, called or not."""
+        """An attribute of a graph node, which in torch each instance is, called or not."""
         if name not in _OF_NODES:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         node = None if self._node is None else self._node()

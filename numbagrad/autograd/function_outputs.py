@@ -1,4 +1,4 @@
-"""What the ``forward`` of a ``Function`` returned and saved, as its node keeps it.
+"""Outputs and saved tensors of the ``forward`` of a ``Function``, as its node keeps them.
 
 ``function.py`` and ``legacy_function.py`` call ``wrap_outputs`` and ``keep`` once ``forward`` has
 returned: results get their history, views their rules, and what is to be saved is packed.
@@ -167,7 +167,7 @@ def _view_of(tensor: Any) -> Any:
 
 
 def _view_of_subclass(tensor: Any) -> Any:
-    """What the class of a tensor, which has ``__torch_function__``, returns as a view of it."""
+    """A view of a tensor, as its class, which has ``__torch_function__``, makes it."""
     view_as = interface.Tensor.view_as
     if torch_function.state.disabled:
         return view_as(tensor, tensor)

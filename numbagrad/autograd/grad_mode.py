@@ -48,7 +48,7 @@ class GradMode(threading.local):
         self.saves_inference = False
         self.multithreading = True
         self.view_replay = False
-        #: What the engine of this thread walks, see ``engine.py``; None outside of a walk.
+        #: The walk of this thread's engine, see ``engine.py``; None outside of one.
         self.walk: Any = None
 
 

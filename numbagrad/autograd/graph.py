@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Node(abc.ABC):
-    """What every node of the graph has: ``isinstance(tensor.grad_fn, Node)``.
+    """The interface of all nodes of the graph: ``isinstance(tensor.grad_fn, Node)``.
 
     The nodes themselves are made by operators and have another base, ``node.Node``.
     """

@@ -105,7 +105,7 @@ class Node:
 
     #: How many tensors the operation returns. Classes whose count varies have it on the instance.
     _output_count = 1
-    #: What names begin with that torch did not generate: ``torch::autograd::``.
+    #: The prefix of names that torch did not generate: ``torch::autograd::``.
     _namespace = ""
     #: Set on classes whose ``_saved_*`` attributes were made.
     _shows_saved = False
@@ -180,7 +180,7 @@ class Node:
         return hooks_of(self).metadata
 
     def _sequence_nr(self) -> int:
-        """What decides which of the nodes that are ready runs next: the highest."""
+        """The priority among the nodes that are ready: the highest runs next."""
         return priorities.numbers.get(self, self.sequence_nr)
 
     def _set_sequence_nr(self, number: int) -> None:
@@ -226,7 +226,7 @@ class Node:
     # Saved tensors, as users see them. Subclasses that save name what they save.
 
     def _saved_fields(self) -> dict[str, tuple[str, Any]]:
-        """What ``_saved_*`` shows: by name ``("tensor", place)``, ``("tensors", places)`` or
+        """The values of ``_saved_*``: by name ``("tensor", place)``, ``("tensors", places)`` or
         ``("value", function of nothing)``."""
         return {}
 
@@ -307,7 +307,7 @@ def visible(node: Node) -> Node:
 
 
 class OutputMetadata:
-    """What a node knows of a tensor that it made, as torch's ``_input_metadata`` shows it."""
+    """Shape, dtype and device of an output of a node, as torch's ``_input_metadata`` shows them."""
 
     __slots__ = ("_dtype", "shape")
 

@@ -44,7 +44,7 @@ class GraphItem:
 
 @dataclasses.dataclass(frozen=True)
 class Graph:
-    """What ``graph`` found: items, edges between them in the direction of forward, saved bytes.
+    """The graph as found: items, edges between them in the direction of forward, saved bytes.
 
     In a notebook it shows itself.
 
@@ -276,12 +276,12 @@ class _Reader:
 
 
 def _key(target: Any) -> Any:
-    """What stands for the target of an edge in a table."""
+    """The name of the target of an edge in a table."""
     return target if isinstance(target, Node) else id(target)
 
 
 def _saved_entries(node: Node) -> Iterable[Any]:
-    """What a node keeps of tensors; nothing once it was freed."""
+    """The saved tensors of a node; none once it was freed."""
     return getattr(node, "_saved_variables", None) or getattr(node, "saved", None) or ()
 
 

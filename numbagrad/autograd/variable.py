@@ -14,7 +14,7 @@ __all__ = ["ExecutionEngine", "Variable"]
 
 
 class ExecutionEngine:
-    """What programs reach of torch's engine: callbacks for the end of a backward."""
+    """The interface of torch's engine that programs use: callbacks for the end of a backward."""
 
     def queue_callback(self, callback: Callable[[], Any]) -> None:
         """Call ``callback()`` once the backward that this thread is in has run all nodes.

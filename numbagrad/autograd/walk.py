@@ -1,4 +1,4 @@
-"""What the engine knows of the walk that it is on: where it leads, and what waits for its end.
+"""State of one walk of the engine: where it leads, and what waits for its end.
 
 ``engine.py`` makes a ``Walk`` for each backward and keeps it in ``grad_mode.state.walk``; hooks,
 anomaly detection and ``graph.py`` look it up there.
@@ -53,7 +53,7 @@ class Walk:
     #: Whether nodes keep what they saved.
     keeps_graph = False
     callbacks: list[Callable[[], Any]] | None = None
-    #: What takes back that the nodes write into the log.
+    #: Undoes that the nodes write into the log.
     noted: Sequence[RemovableHandle] = ()
     _id: int | None = None
     _reachable: dict[int, Any] | None = None
@@ -115,7 +115,7 @@ class Walk:
         return self._taken(target.next_edges, target.sequence_nr)
 
     def _taken(self, edges: Sequence[Any], number: int | None = None) -> list[Any]:
-        """Those of the edges of a node, or of roots, that the walk takes."""
+        """The edges of a node, or of roots, that the walk takes."""
         plan = self.plan
         return [
             edge

@@ -1,4 +1,4 @@
-"""What a backend is: a device type, a class of arrays, and functions on arrays of that class.
+"""The interface of backends: a device type, a class of arrays, and functions on these arrays.
 
 Arrays of a backend describe themselves as ndarrays do (``shape``, ``strides`` in bytes, a NumPy
 ``dtype``, ``ndim``, ``size``, ``itemsize``, ``nbytes``, ``flags.c_contiguous``, ``base``), make
@@ -50,7 +50,7 @@ class Backend:
         )
 
     def forward_of(self, operator: Any) -> Callable[..., Any] | None:
-        """What runs here in the place of the forward of a ``TensorOperator``; None for its own."""
+        """The forward of a ``TensorOperator`` on this backend; None for the operator's own."""
         return self.forwards.get(operator.name)
 
     # --- memory ---
@@ -60,7 +60,7 @@ class Backend:
         return None
 
     def on(self, index: int | None) -> Backend:
-        """What makes arrays on the device of a number: itself where there is one device."""
+        """The backend of the device of this number: itself where there is one device."""
         return self
 
     def holds(self, array: Any) -> bool:
@@ -108,7 +108,7 @@ class Backend:
         self.refuse("a write to what is read")
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of ndarrays makes of copies on the host, brought back here.
+        """The results of a function of ndarrays on copies on the host, brought back here.
 
         For what has no kernels anywhere: it reads values, and so waits for what was launched.
         """

@@ -71,7 +71,7 @@ def asking(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return made
 
 
-#: What no argument is.
+#: No argument is this object.
 _REQUIRED = object()
 #: The names of positional parameters, how many of them have no name, what takes more of them, the
 #: names of those by keyword, and what takes more of these.

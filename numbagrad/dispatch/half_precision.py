@@ -23,7 +23,7 @@ def call(operator: Operator, arguments: Sequence[Any], arrays: list[Any]) -> Any
 
 
 def computed(operator: Operator, arrays: list[Any]) -> Any:
-    """What the forward of an operator makes, in float32 if it has to be."""
+    """The results of the forward of an operator, computed in float32 if they have to be."""
     if operator.layers & HALF and has_half(arrays):
         return _in_float32(operator, arrays)
     return operator.run(arrays)

@@ -27,7 +27,7 @@ Compute = Callable[[], Any]
 
 
 class _State(threading.local):
-    """What one thread has open."""
+    """The interceptors that one thread has entered."""
 
     def __init__(self) -> None:
         self.interceptors: list[Interceptor] = []
@@ -51,7 +51,7 @@ def call(operator: Operator, arguments: Sequence[Any], arrays: list[Any]) -> Any
 
 
 def computed(operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Any:
-    """What ``compute()`` makes, the arrays of results, or what an interceptor has instead.
+    """The result arrays of ``compute()``, or those of an interceptor instead.
 
     ``operator`` is its name, or an object that stands for itself.
     """
@@ -124,7 +124,7 @@ class Interceptor:
         self._opened.pop().close()
 
     def step(self, operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Compute:
-        """What is to be called instead of ``compute()``, which makes the arrays of the results."""
+        """The function to call instead of ``compute()``, which makes the arrays of the results."""
         raise NotImplementedError
 
     def finished(self, operator: Any, arguments: tuple[Any, ...], results: tuple[Any, ...]) -> None:

@@ -41,7 +41,7 @@ _OF_DATA = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "frombuffe
 class _Seen(NamedTuple):
     """A public function, as classes and modes see it."""
 
-    #: What they are given.
+    #: The function that they are given.
     function: Any
     #: How errors name it.
     name: str
@@ -109,7 +109,7 @@ class Overriding:
     def call(
         self, function: Callable[..., Any], arguments: Arguments, keywords: Keywords, below: Below
     ) -> Any:
-        """What modes and classes say, if there is anybody to ask."""
+        """The result that modes and classes return, if there are any to ask."""
         seen = self._seen.get(function)
         if seen is None:
             return below(arguments, keywords)

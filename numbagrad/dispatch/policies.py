@@ -1,4 +1,4 @@
-"""What autocast does with the arguments of a function, as the function itself says.
+"""Autocast policies: to which dtype a function has its arguments cast.
 
 The lists are torch's for the CPU. ``autocast.py`` acts on them; until it is awake, a decorated
 function costs one read of ``layers.awake``.
@@ -54,7 +54,7 @@ def autocasts(policy: Policy, *, asks_itself: bool = False) -> Callable[[Functio
 
 
 def taken_over(function: Callable[..., Any], public: Callable[..., Any]) -> Callable[..., Any]:
-    """What ``public`` is to call for ``function``, whose policy it has from now on.
+    """The function that ``public`` is to call for ``function``, whose policy it takes over.
 
     For a function around another one that asks the layers itself: one of them is enough.
     """

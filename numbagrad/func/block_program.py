@@ -262,7 +262,7 @@ def _whole(memory: Memory) -> View:
 
 
 def _key(operation: Operation, numbers: dict[Memory, int]) -> Any:
-    """What an operation is, with numbers in the place of memory.
+    """The description of an operation, with numbers in the place of memory.
 
     Formulas and programs are those of operators, of which there is one each; a program keeps its
     operations, so an identity is not given to another one while the key is used.

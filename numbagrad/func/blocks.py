@@ -51,7 +51,7 @@ MANY_PROGRAMS, MANY_FORMS = 16, 8
 
 @dataclasses.dataclass
 class _Experience:
-    """What was found out about a function and a basis of one form: it decides nothing but speed."""
+    """Findings about a function and a basis of one form: they decide nothing but speed."""
 
     rows: int
     #: Whether ``rows`` follows from what a block writes; if they are 0, the basis is not cut.
@@ -117,7 +117,7 @@ def _recorded(
 def _experience_of(
     function: Callable[..., Any], like: Sequence[Tensor], count: int
 ) -> _Experience | None:
-    """What is known of a function, if its basis is to be cut at all."""
+    """The findings about a function, if its basis is to be cut at all."""
     if count < MANY_VECTORS or not NATIVE or capture.active is not None or watching.count:
         return None
     if levels.stack.levels or not all([x._array.dtype.char in "fd" for x in like]):

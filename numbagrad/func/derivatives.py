@@ -267,7 +267,7 @@ def _jvp_with_tangents(
 def _of_duals(
     func: Function, structure: Any, values: Any, directions: Any, strict: bool, has_aux: bool
 ) -> Any:
-    """What ``jvp`` returns for the leaves of primals and of tangents."""
+    """The result of ``jvp`` for the leaves of primals and of tangents."""
     with Level(DUAL) as level:
         duals = native_launchers.calls.duals(level, values, directions, dual_view)
         made = func(*rebuild(structure, iter(duals)))
@@ -281,7 +281,7 @@ _latest_form: tuple[Function, Function] | None = None
 def _of_nested(
     func: Function, primals: tuple[Any, ...], tangents: Any, strict: bool, has_aux: bool
 ) -> Any:
-    """What ``jvp`` returns for nested primals of ordinary Tensors; None for any other."""
+    """The result of ``jvp`` for nested primals of ordinary Tensors; None for any other."""
     global _latest_form
     if not any([each.__class__ is not Tensor for each in primals]):
         return None
@@ -306,7 +306,7 @@ def _of_nested(
 
 
 def _unpack(level: Level, made: Any, strict: bool, has_aux: bool) -> tuple[Any, ...]:
-    """What ``jvp`` returns for what the function returned; the level is still open."""
+    """The result of ``jvp`` for the outputs of the function; the level is still open."""
     made, aux = value_and_aux(made, has_aux, _JVP)
     outputs, structure = flatten(made)
     _check_outputs(outputs, _JVP)

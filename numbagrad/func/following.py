@@ -1,4 +1,4 @@
-"""What a reverse derivative follows: copies of its arguments, and whether others do too."""
+"""Inputs of reverse derivatives: copies of the arguments, and whether others follow them too."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _leaves_of(outputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def handed_out(value: Any, needed: bool) -> Any:
-    """What is handed out of a level: without a history, unless something outside may follow it."""
+    """A result handed out of a level: without a history, unless something outside may follow it."""
     leaves, structure = flatten(value)
     made = [settled(x) if isinstance(x, Tensor) else x for x in leaves]
     if not needed:

@@ -1,4 +1,4 @@
-"""What transformations show and promise of themselves: ``debug_unwrap`` and ``functionalize``."""
+"""Inspection of transformations: ``debug_unwrap`` and ``functionalize``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["debug_unwrap", "functionalize"]
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """What a Tensor inside ``vmap``, ``grad`` or ``jvp`` stands for: all samples, or the primal.
+    """The value behind a Tensor inside ``vmap``, ``grad`` or ``jvp``: all samples, or the primal.
 
     For a look at values while debugging; what is computed from the result is not transformed.
 

@@ -224,7 +224,7 @@ def _packet(name: str) -> OpOverloadPacket:
 
 
 def name_of(operator: Any, arguments: tuple[Any, ...]) -> Any:
-    """What policies are told of a call: an ``OpOverload``, or the object that is no name."""
+    """The operator that policies are told of: an ``OpOverload``, or the object that is no name."""
     if not isinstance(operator, str):
         return operator
     rule = _RULES.get(operator)

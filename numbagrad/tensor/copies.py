@@ -62,7 +62,7 @@ def deep(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def reduced(tensor: Tensor) -> tuple[Any, ...]:
-    """What ``__reduce_ex__`` gives to pickle."""
+    """The result of ``__reduce_ex__``, for pickle."""
     capture.refuse("a pickle of a tensor")
     if (where := foreign(tensor._array)) is not None:
         return _unpickled_there, (where.device_type, where.index_of(tensor._array), tensor.cpu())
@@ -77,7 +77,7 @@ def reduced(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def _unpickled_there(kind: str, index: int | None, tensor: Tensor) -> Tensor:
-    """What a pickle of a tensor of another device becomes: a leaf there.
+    """A tensor unpickled on another device: a leaf there.
 
     Raises:
         AssertionError, RuntimeError: if there is no such device.
@@ -95,7 +95,7 @@ def leaf_of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any
 
 
 def _attributes(tensor: Tensor) -> dict[str, Any]:
-    """What copies of a tensor have too: its gradient, and what users set on it."""
+    """Attributes that copies of a tensor have too: its gradient, and those that users set."""
     found = {name: value for name, value in vars(tensor).items() if name not in _NOT_COPIED}
     return found if tensor._accumulated is None else {**found, "_grad": tensor._accumulated}
 

@@ -40,7 +40,7 @@ class DLDeviceType(enum.IntEnum):
 _VERSION = (1, 0)
 _READ_ONLY, _COPIED = 1, 2
 _OLD, _NEW = b"dltensor", b"dltensor_versioned"
-#: What capsules are called that were taken; they keep the address of the name.
+#: Names of capsules that were taken; they keep the address of the name.
 _USED = {_OLD: b"used_dltensor", _NEW: b"used_dltensor_versioned"}
 #: The codes of kinds of elements, by NumPy's letters.
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}

@@ -1,4 +1,4 @@
-"""What may be set on leaves, and how tensors leave the graph: flags, gradients, data."""
+"""Assignments to leaves, and how tensors leave the graph: flags, gradients, data."""
 
 from __future__ import annotations
 

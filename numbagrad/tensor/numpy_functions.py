@@ -18,7 +18,7 @@ from ..dtype import from_numpy
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-#: What functions of NumPy that were not given an argument have for it.
+#: Defaults of functions of NumPy for arguments that were not given.
 _NO_VALUE: Any = getattr(np, "_NoValue", None)
 
 

@@ -49,7 +49,7 @@ def register_reading(reading: TransformedReading) -> None:
 
 
 def under_transformation() -> TransformedReading:
-    """Who answers for Tensors under a transformation."""
+    """The reader of Tensors under a transformation."""
     return _reading
 
 

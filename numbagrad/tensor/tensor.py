@@ -105,7 +105,7 @@ class Tensor(TensorState, InstalledMethods):
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """What a public function does with instances of a subclass: their results are such too."""
+        """A public function on instances of a subclass: its results are such too."""
         return load_overrides().default_torch_function(cls, func, types, args, kwargs)
 
     # --- what it is ---------------------------------------------------------------------------

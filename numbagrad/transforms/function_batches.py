@@ -22,7 +22,7 @@ _GUIDE = "For more details, please see https://pytorch.org/docs/main/notes/exten
 
 
 class VmapInfo(NamedTuple):
-    """What the ``vmap`` of a Function is told of the transformation."""
+    """The argument that tells the ``vmap`` of a Function of the transformation."""
 
     batch_size: int
     randomness: str
@@ -175,7 +175,7 @@ class _Samples:
     def of(
         self, inner: Level, tensors: Sequence[Any], which: Sequence[Any] | None = None
     ) -> Iterator[Any]:
-        """What stands for one sample of each of ``which`` tensors, by default of all."""
+        """Stand-ins for one sample of each of ``which`` tensors, by default of all."""
         for x, m in zip(tensors, [True] * len(tensors) if which is None else which, strict=True):
             yield batched(inner, x) if m and isinstance(x, Tensor) else x
 
@@ -190,7 +190,7 @@ class _Samples:
         return value if is_mapped else value.expand((size, *value._array.shape)).clone()
 
     def gradient(self, inner: Level, gradient: Any, own: bool) -> Any:
-        """That of one argument: summed over the samples if they share it."""
+        """The gradient of one argument: summed over the samples if they share it."""
         if gradient is None or own:
             return self.all(inner, gradient)
         value, is_mapped = _value_of(inner, gradient)

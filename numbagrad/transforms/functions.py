@@ -177,7 +177,7 @@ def _is_view_of(tensor: Tensor, base: Tensor) -> bool:
 
 
 def _given(ctx: Any, argument: Any, tangent: Tensor | None) -> Any:
-    """What ``jvp`` is given for an argument: zeros for a Tensor without a tangent."""
+    """The tangent that ``jvp`` is given for an argument: zeros for a Tensor without one."""
     if tangent is not None or not isinstance(argument, Tensor) or not ctx.materialize_grads:
         return tangent
     return zeros_like(argument) if argument._array.dtype.kind in "fcV" else None

@@ -1,4 +1,4 @@
-"""What tangents are like: of the dtype of their Tensors, and in memory as these, so that views fit.
+"""Layouts of tangents: of the dtype and strides of their Tensors, so that views fit.
 
 ``forward_ad`` lays out the tangents that users give, as torch does; the rule of ``as_strided`` asks
 whether a part of the memory of a primal is the same part of that of its tangent.
@@ -23,7 +23,7 @@ from .unwrapping import new_samples
 __all__ = ["laid_out_as", "of_dtype", "shows_as", "zeros_as"]
 
 Array = np.ndarray[Any, Any]
-#: What ``Transformed.pending`` is of other arrays.
+#: The value of ``Transformed.pending`` for other arrays.
 NOTHING = (False, False)
 
 

@@ -23,7 +23,7 @@ __all__ = ["Batched", "Dual", "Level", "Transformed", "state_of"]
 
 #: Kinds of levels.
 BATCH, DUAL, GRAD, PENDING = "vmap", "forward mode", "grad", "pending"
-#: What random operators do in a batch that is not told otherwise: raise.
+#: Random operators raise in a batch that is not told otherwise.
 RAISES = "error"
 
 
@@ -119,7 +119,7 @@ class Dual:
         self.level = level
         self._primal: Any = primal
         self._tangent: Any = tangent
-        #: That of the primal, if it is no Tensor yet.
+        #: The array of the primal, if it is no Tensor yet.
         self._version_cell: list[Any] | None = None
 
     @property
@@ -167,7 +167,7 @@ LazyConj.level.alive = True
 
 
 class Transformed(np.ndarray):
-    """What ``Tensor._array`` is under a transformation: shape, strides and dtype, for no kernel.
+    """``Tensor._array`` under a transformation: shape, strides and dtype, for no kernel.
 
     Launchers take only plain ndarrays. Functions of NumPy raise, so that an operator that does not
     know of transformations cannot compute with what stands in for the memory.

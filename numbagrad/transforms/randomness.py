@@ -1,4 +1,4 @@
-"""What random operators do inside of ``vmap``: raise, or draw the same or different numbers.
+"""Random operators inside of ``vmap``: raise, or draw the same or different numbers.
 
 ``ops/creation/random.py`` makes its tensors through ``drawn_for_samples`` and writes in place what
 ``drawn_in_place`` says. Levels around others add up: each says how its own samples differ.

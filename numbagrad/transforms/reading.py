@@ -1,4 +1,4 @@
-"""What there is to see of a Tensor under a transformation for those who know of none.
+"""Attributes of a transformed Tensor as code outside the transformation sees them.
 
 ``tensor.py`` asks here for the values, the text and the detached self of such a Tensor; functions
 with ``out=`` ask whether a tangent would be lost.

@@ -1,4 +1,4 @@
-"""What a derivative in reverse mode follows: copies of Tensors that require grad.
+"""Inputs of a derivative in reverse mode: copies of Tensors that require grad.
 
 ``numbagrad.func`` and the transposed rules of ``tangents.py`` take derivatives by them.
 """

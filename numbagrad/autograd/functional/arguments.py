@@ -1,4 +1,4 @@
-"""What the functions of ``functional.py`` take, give back, and refuse in strict mode.
+"""Arguments and results of the functions of ``functional.py``, and the checks of strict mode.
 
 Tensors or tuples of them come in, derivatives are computed of tuples, and go out in the form that
 came in. The texts of errors are torch's.

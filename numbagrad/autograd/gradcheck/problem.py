@@ -1,4 +1,4 @@
-"""What the checks of ``gradcheck`` share: the problem to check, its error, and reading of tensors.
+"""Shared by the checks of ``gradcheck``: the problem to check, its error, reading of tensors.
 
 ``gradcheck.py`` makes a ``Problem``; ``gradcheck_jacobians.py``, ``gradcheck_comparison.py`` and
 ``gradcheck_properties.py`` look at it.
@@ -75,7 +75,7 @@ class Problem:
         return [self.results[i] for i in self.differentiable]
 
     def call(self, inputs: Any) -> tuple[Any, ...]:
-        """What the function returns at other inputs, as a tuple."""
+        """The results of the function at other inputs, as a tuple."""
         return as_tuple(self.func(*inputs))
 
 
@@ -141,7 +141,7 @@ def is_differentiable(value: Any) -> bool:
 
 
 def differentiable(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Those of the values that are."""
+    """The values that are."""
     return tuple([value for value in values if is_differentiable(value)])
 
 

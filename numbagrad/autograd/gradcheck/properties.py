@@ -1,4 +1,4 @@
-"""What gradients must satisfy beside their values: linearity, undefined gradients, batches.
+"""Properties of gradients beside their values: linearity, undefined gradients, batches.
 
 ``gradcheck`` calls these after the comparison with central differences.
 """

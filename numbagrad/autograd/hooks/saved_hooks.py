@@ -49,7 +49,7 @@ def default_hooks() -> tuple[Hook, Hook] | None:
 
 
 def disabled_message() -> str | None:
-    """What to raise if somebody sets hooks in this thread, or None if hooks are allowed."""
+    """The error for setting hooks in this thread, or None if hooks are allowed."""
     return state.disabled
 
 
@@ -122,7 +122,7 @@ class HookedTensor:
 
     __slots__ = ("leaf", "output_nr", "packed", "producer", "requires_grad", "unpack_hook")
 
-    #: What ``Node.unpack`` looks at to see that an entry is no plain tensor.
+    #: Read by ``Node.unpack`` to see that an entry is no plain tensor.
     _version_cell = watching.INFERENCE_CELL
 
     def __init__(self, tensor: Any, pack_hook: Hook, unpack_hook: Hook) -> None:
@@ -165,7 +165,7 @@ class HookedTensor:
         return self
 
     def unpack(self, node: Any) -> Any:
-        """What the unpack hook returns, with the history of the tensor that was packed.
+        """The result of the unpack hook, with the history of the tensor that was packed.
 
         Raises:
             TypeError: if that is no tensor.

@@ -29,7 +29,7 @@ _next_hook_id = itertools.count().__next__
 
 
 class RemovableHandle:
-    """What registering a hook returns; ``remove()`` or the end of a ``with`` takes it out.
+    """The handle of a registered hook; ``remove()`` or the end of a ``with`` takes it out.
 
     Args:
         hooks: the table of hooks that the hook is in.
@@ -102,7 +102,7 @@ def note_metadata(node: Any, output_nr: int, shape: tuple[int, ...], dtype: Any)
 
 
 def known_outputs(node: Any) -> dict[int, Any]:
-    """What ``note_output`` remembered of a node, by the numbers of the outputs."""
+    """The outputs of a node that ``note_output`` remembered, by their numbers."""
     return _output_metadata.get(node, {})
 
 

@@ -1,4 +1,4 @@
-"""Who looks at nodes while they are made: hooks of saved tensors, anomaly detection.
+"""Observers of nodes while these are made: hooks of saved tensors, anomaly detection.
 
 Most programs have nobody who does. What makes nodes asks one number, ``count``; compiled code reads
 it from a word that mirrors it, and leaves nodes to Python while it is not zero. The watchers are

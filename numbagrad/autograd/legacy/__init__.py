@@ -1,1 +1,1 @@
-"""What autograd was in 2017: functions with state, volatile tensors."""
+"""Autograd as of 2017: functions with state, volatile tensors."""

@@ -33,7 +33,7 @@ class _Handle:
 
 
 class MutationContext:
-    """What one context knows of saved tensors; it is empty again once the context was left.
+    """The saved tensors that one context knows; empty again once the context was left.
 
     Attributes:
         original: by handle: the saved tensor, as long as it was not written.

@@ -160,7 +160,7 @@ def region_of(
     read: Callable[[Any, Geometry], Any],
     as_pending: Callable[[Any, tuple[bool, bool]], Any] | None = None,
 ) -> Any:
-    """What ``read`` gives as the region of a tensor like the base, as a tensor like the view.
+    """The region of a tensor like the base that ``read`` gives, as a tensor like the view.
 
     ``as_pending`` conjugates and negates, where a view is to be had instead of a copy.
     """

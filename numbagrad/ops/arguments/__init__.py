@@ -1,1 +1,1 @@
-"""What public functions ask of their arguments: kinds, shapes, dtypes, ``out``; and the errors."""
+"""Checks of arguments of public functions: kinds, shapes, dtypes, ``out``; and the errors."""

@@ -91,5 +91,5 @@ _RULES: dict[str, Rule] = {
 
 
 def rule_of(name: str) -> Rule | None:
-    """What a function of this name refuses, or None."""
+    """The rule by which a function of this name refuses dtypes, or None."""
     return _RULES.get(name)

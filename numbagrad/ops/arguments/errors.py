@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a public function, in words of its caller.
+"""Errors about the arguments of a public function, in words of its caller.
 
 ``Kinds`` holds what the annotations of a function say of its arguments; ``explain`` turns an error
 that no code of this library has written (of NumPy, of Python) into one that names the function and
@@ -89,7 +89,7 @@ def _is_nothing(value: Any) -> bool:
     return value is None
 
 
-#: What annotations ask for, and how errors call that.
+#: Types that annotations ask for, and how errors call them.
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "None": (_is_nothing, ""),
     "Tensor": (_is_tensor, "Tensor"),
@@ -110,7 +110,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Real": (_is_real, "float"),
 }
 
-#: What parameters of these names take wherever the annotation leaves it open.
+#: Types of parameters of these names wherever the annotation leaves them open.
 _BY_NAME: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("dim", "shifts"), ("sizes", "None")),
     **dict.fromkeys(("kernel_size", "stride", "dilation", "output_padding"), ("sizes", "None")),
@@ -120,7 +120,7 @@ _KINDS["sizes"] = (_are_sizes, "tuple of ints")
 
 
 class Right(enum.IntEnum):
-    """What other arguments have to share with right ones, to be right without being looked at."""
+    """How much of an argument has to be as in a right call for it to pass without a look."""
 
     BY_TYPES = 0  #: the types
     BY_ELEMENTS = 1  #: the types, and those of the elements of tuples and lists
@@ -133,7 +133,7 @@ def element_types(values: Iterable[Any]) -> list[frozenset[type]]:
 
 
 class _Parameter:
-    """What one parameter takes."""
+    """The types that one parameter takes."""
 
     def __init__(self, position: int, parameter: inspect.Parameter):
         self.name = parameter.name
@@ -166,7 +166,7 @@ class _Parameter:
             check_elements(function, value, self.position or 1)
 
     def how_right(self, value: Any) -> Right:
-        """What of a value that was accepted has to be the same, for another one to be accepted."""
+        """The part of an accepted value that has to be the same for another one to be accepted."""
         return _how_right(value, self.wanted)
 
 
@@ -227,7 +227,7 @@ class _Form:
         return ", ".join([f"{self.wanted(name)} {name}".strip() for name in self.parameters])
 
 
-#: What torch calls arguments that may be given by the names that NumPy has for them.
+#: Torch's names of arguments that may be given by the names that NumPy has for them.
 _NAMES_OF_NUMPY = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other",
     "split_size": "split_size_or_sections",  # of the method, in torch
@@ -337,7 +337,7 @@ def check_tensors(
 # --- errors that nobody wrote ---------------------------------------------------------------------
 
 _RAISE = (dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"])
-#: What errors of Python and NumPy say of this library's inside, and not to users of it.
+#: Parts of errors of Python and NumPy that speak of this library's inside, not to users.
 _INTERNAL = re.compile(r"zip\(\)|attribute|object|numbagrad|<|unpack|\b_")
 #: The name by which Python's own errors call a function.
 _OWN_NAME = re.compile(r"^[\w.<>]+\(\)")

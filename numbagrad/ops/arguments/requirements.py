@@ -1,4 +1,4 @@
-"""What the arguments of functions that make tensors mean: sizes, dtypes, numbers and ``out``.
+"""Arguments of functions that make tensors: sizes, dtypes, numbers and ``out``.
 
 ``creation.py``, ``from_data.py``, ``sequences.py``, ``random.py`` and ``conversion.py`` share them.
 Nothing here is recorded.

@@ -37,7 +37,7 @@ Derivative = Callable[..., Any]
 
 
 def variant_of(operator: PointwiseOperator, operands: Sequence[Any]) -> ComplexOperator:
-    """What ``operator`` is for operands of these kinds, some of them complex.
+    """The variant of ``operator`` for operands of these kinds, some of them complex.
 
     Raises:
         NotImplementedError: if it has no meaning for complex numbers.
@@ -271,7 +271,7 @@ def _free(taken: Sequence[str]) -> int:
 
 
 def _used(value: Any, names: Sequence[str], kinds: dict[str, bool]) -> list[str]:
-    """Those of the inputs that a lifted value depends on."""
+    """The inputs that a lifted value depends on."""
     found = Formula(_all_inputs(value), _parts(value)).uses
     return [
         x for x in names

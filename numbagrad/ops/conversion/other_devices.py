@@ -1,4 +1,4 @@
-"""What tensors have for GPUs: pinned memory, and ``__cuda_array_interface__``.
+"""Attributes of tensors for GPUs: pinned memory, and ``__cuda_array_interface__``.
 
 Without a GPU memory cannot be pinned, and no tensor has the protocol.
 """

@@ -89,7 +89,7 @@ class _Batch:
                 self.target = tuple([place + first for place in self.source])
 
     def samples_first(self, read: Tensor) -> Tensor:
-        """What was read, with the samples first."""
+        """The elements that were read, with the samples first."""
         return read.movedim(self.source, self.target) if self.source else read
 
     def as_read(self, values: Tensor) -> Tensor:

@@ -181,7 +181,7 @@ def _get_advanced(self: Tensor, key: Any) -> Tensor:
 
 
 def _select_by_tensors(tensor: Tensor, key: Any) -> tuple[Tensor, Any]:
-    """What is left to index after the single numbers in a key that stand for one in each sample."""
+    """The key that remains after the single numbers that stand for one in each sample."""
     entries = list(key) if isinstance(key, (tuple, list)) else [key]
     place = 0
     for number, entry in reversed(list(enumerate(entries))):

@@ -1,4 +1,4 @@
-"""What stands between the brackets of ``x[...]``, taken apart into a view and index arrays.
+"""The subscript of ``x[...]``, taken apart into a view and index arrays.
 
 Used by ``ops/indexing/items.py``. As in torch, ints, slices and None are applied first, as a view;
 tensors and masks then index that view. (NumPy counts ints among the index arrays instead.)

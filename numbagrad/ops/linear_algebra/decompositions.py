@@ -207,7 +207,7 @@ def _check_beyond(gradients: Array) -> None:
 
 
 def _full_svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tensor) -> Tensor:
-    """That of the reduced decomposition; what lies beyond is arbitrary and may have none."""
+    """The gradient of the reduced decomposition; the rest is arbitrary and may have none."""
     count = result1._array.shape[-1]
     of_u, of_s, of_vh = grad
     for beyond in (

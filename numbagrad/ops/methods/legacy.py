@@ -1,4 +1,4 @@
-"""What tensors had before torch 0.4: ``Tensor(2, 3)``, ``FloatTensor([1, 2])``, ``x.volatile``.
+"""Tensors as before torch 0.4: ``Tensor(2, 3)``, ``FloatTensor([1, 2])``, ``x.volatile``.
 
 Importing the file gives the class Tensor its constructor and its older attributes. Code of today
 calls ``ops/creation/filled.py`` and reads ``grad_fn``.

@@ -202,7 +202,7 @@ def _dense_dim(self: Tensor) -> int:
 
 @method("module_load")
 def _module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What ``load_state_dict`` puts in the place of a parameter: a copy into it, or the other."""
+    """The new value of a parameter in ``load_state_dict``: a copy into it, or the other."""
     if assign:
         return other.detach()
     return self.copy_(other).detach()

@@ -84,7 +84,7 @@ class Operator:
 
     @property
     def seen_as(self) -> Any:
-        """What policies of selective checkpoints are told: a name, or an object of the user's."""
+        """The argument of policies of selective checkpoints: a name, or an object of the user's."""
         return self.name
 
     # --- autograd ---------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ class Composite(Operator):
             return None
 
     def compute(self, arguments: Sequence[Any]) -> Any:
-        """What the definition says; of half precision in float32, rounded once, as one operator."""
+        """The result of the definition; of half precision in float32, and rounded once."""
         tensors = [x for x in arguments if isinstance(x, Tensor)]
         if not tensors or not has_half([x._array for x in tensors]):
             return self.definition(*arguments)

@@ -119,7 +119,7 @@ class Pair(ProgramPair):
 
     @property
     def kept(self) -> tuple[Kept, ...]:
-        """What its node keeps: tensors among the arguments, and what the forward made."""
+        """Saved tensors of its node: tensors among the arguments, and results of the forward."""
         if not self.differentiable:
             return ()
         forms = [argument for argument in self._arguments if isinstance(argument, Form)]

@@ -1,4 +1,4 @@
-"""What an operator definition is, and the registers of all of them.
+"""The classes of operator definitions, and the registers of all of them.
 
 The files of this folder call `define` once for every operator; the executor, the tensor's methods
 and the tests read the register `POINTWISE`.
@@ -22,7 +22,7 @@ POINTWISE: dict[str, PointwiseDefinition] = {}
 
 @dataclass(frozen=True)
 class ComplexRule:
-    """What a pointwise operator is for complex operands, where its formula does not say it.
+    """The formula of a pointwise operator for complex operands, where its own does not hold.
 
     All functions take values of ``formula/complex.py`` by name: inputs, ``result``, and ``grad`` or
     ``tangent``. `formula` replaces that of real numbers. `gradient` and `tangent` have, by input,

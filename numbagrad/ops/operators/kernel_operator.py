@@ -109,7 +109,7 @@ class KernelOperator(Operator):
         self._node: Any = type(grad_fn, (KernelNode,), {"__slots__": ()})
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the definition returns, but for rounding."""
+        """The result of the definition, but for rounding."""
         if layers.awake and layers.act_on(arguments):
             return self.definition(*arguments)
         arrays = [x._array if isinstance(x, Tensor) else x for x in arguments]

@@ -297,7 +297,7 @@ def _linear_in_python(function: Callable[..., Any], input: Tensor, *values: Any)
 
 
 class _Calls:
-    """What has a launcher, once that is compiled; until then functions of Python do the same."""
+    """An object that gets a launcher once that is compiled; until then Python does the same."""
 
     __slots__ = ("attach", "duals", "jvp", "linear_of_dual", "repeated")
 

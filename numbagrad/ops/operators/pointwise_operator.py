@@ -111,7 +111,7 @@ class PointwiseOperator(Operator):
             check=definition.check,
             rounds=definition.rounds_operands,
         )
-        #: What has no gradient by its nature, as a comparison, is a leaf without one.
+        #: A result without a gradient by its nature, as of a comparison, is a leaf without one.
         self.recorded = definition.result != "bool"
         self._rules: dict[tuple[int | None, ...], GradientRule] = {}
         self._tangents: dict[tuple[bool, ...], TangentRule] = {}
@@ -136,7 +136,7 @@ class PointwiseOperator(Operator):
         return self._run(*arguments)
 
     def _run(self, *arguments: Any) -> Tensor:
-        """What the compiled launcher does, as far as a node that is still to be recorded."""
+        """The compiled launcher in Python, as far as a node that is still to be recorded."""
         recording = arguments[-1]
         needed = False
         arrays = []
@@ -161,7 +161,7 @@ class PointwiseOperator(Operator):
 
     @property
     def tensors(self) -> frozenset[str]:  # type: ignore[override]
-        """Those of them that may be Tensors."""
+        """The names of operands that may be Tensors."""
         return frozenset(self.parameters).difference(self.definition.scalars)
 
     @property

@@ -144,7 +144,7 @@ _NAMES: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-#: What was chosen by calling one operator and not another: field and value by operator.
+#: Options that were chosen by calling one operator and not another: field and value.
 _CHOICES: dict[str, dict[str, Any]] = {
     "logit": {"eps": None},
     "div": {"rounding_mode": None},
@@ -197,7 +197,7 @@ _SHOWN: dict[str, Callable[[Any], dict[str, Any]]] = {
     "geometry": lambda geometry: geometry.shown(),
 }  # fmt: skip
 
-#: What ``_SHOWN`` makes of a parameter.
+#: The value that ``_SHOWN`` makes of a parameter.
 _PARTS = {
     "mask": ("dim",),
     "key": ("dim", "start", "end", "step", "index"),

@@ -113,7 +113,7 @@ class _HookedIndex:
         self.limits = (array.min(), array.max()) if array.size else (0, 0)
 
     def restored(self) -> Any:
-        """What the unpack hook returns; kernels rely on it that indices are in range.
+        """The result of the unpack hook; kernels rely on it that indices are in range.
 
         Raises:
             RuntimeError: if these are no indices that were there before.
@@ -154,7 +154,7 @@ _RESULTS = ("result", "result1", "result2")
 
 
 class GradientPlan:
-    """What a node of one operator keeps and runs, for one choice of inputs that need a gradient.
+    """Saved values and gradient functions of an operator's nodes, by inputs that need gradients.
 
     Built from the parameter names of the gradient functions: an input's name means that the tensor
     is saved, ``<name>_shape`` that only its shape is kept, ``result`` the output (``result1`` and
@@ -269,7 +269,7 @@ class TensorOperator(Operator):
         self._plans: dict[tuple[bool, ...], GradientPlan] = {}
         self._node: Any = type(self.grad_fn, (node,), {"__slots__": (), "operator": self})
         self._native: native_launchers.OperatorLauncher | None = None
-        #: What the launcher calls: it holds no references itself.
+        #: Called by the launcher, which holds no references itself.
         self._python = (self._compute, self.finish)
         #: ``launch(*arguments)``: the operator, compiled around its forward as soon as that pays.
         self.launch: Callable[..., Any] = self._launch_in_python
@@ -311,7 +311,7 @@ class TensorOperator(Operator):
         return forward(*arrays)
 
     def _forward_on(self, where: Backend, arrays: list[Any]) -> Callable[..., Any]:
-        """What runs on arrays of another backend: its own forward, or this one if that may.
+        """The forward on arrays of another backend: its own, or this one if that may run there.
 
         Raises:
             NotImplementedError: for an operator whose forward knows the arrays of the CPU alone.

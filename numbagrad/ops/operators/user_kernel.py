@@ -262,7 +262,7 @@ class KernelCall(Operator):
 
     @property
     def seen_as(self) -> UserKernel:
-        """What policies of selective checkpoints are told."""
+        """The argument of policies of selective checkpoints."""
         return self.kernel
 
     def run(self, arrays: list[Any]) -> tuple[Any, ...]:
@@ -434,7 +434,7 @@ def _parameters(function: Callable[..., Any], what: str) -> tuple[str, ...]:
 
 
 def _prefix(parameters: Sequence[str]) -> str:
-    """What the names of gradients begin with: ``grad_``, or ``grad2_`` where that is taken."""
+    """The prefix of the names of gradients: ``grad_``, or ``grad2_`` where that is taken."""
     prefix, order = "grad_", 1
     while any([parameter.startswith(prefix) for parameter in parameters]):
         order += 1

@@ -55,11 +55,11 @@ class SharedMemory(TensorOperator):
         return self._leave(made, input, values)
 
     def _launcher(self) -> Callable[..., Any]:
-        """What ``wrap`` is as soon as it is compiled."""
+        """The compiled ``wrap``."""
         raise NotImplementedError
 
     def _leave(self, made: Any, input: Tensor, values: tuple[Any, ...]) -> Any:
-        """What the launcher leaves to Python: transformations are the only layer of views."""
+        """The calls that the launcher misses: transformations are the only layer of views."""
         if input._array.__class__ is Transformed:
             return transformations.call(self, (input, *values))
         return self._shared(made, input, values)

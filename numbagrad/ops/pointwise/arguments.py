@@ -1,4 +1,4 @@
-"""What torch says of factors, rounding modes and ``out`` of pointwise functions.
+"""Torch's checks of factors, rounding modes and ``out`` of pointwise functions.
 
 ``functions.py`` and ``inplace.py`` ask here for arguments other than the common ones; which
 operands have to be Tensors is in ``operand_kinds.py``.

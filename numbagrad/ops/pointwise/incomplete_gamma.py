@@ -43,7 +43,7 @@ _TEMME = (
 
 
 def _stirling(z: Array) -> Array:
-    """What Stirling's formula leaves of lgamma(z), for z of 10 and more."""
+    """The remainder of lgamma(z) over Stirling's formula, for z of 10 and more."""
     square = 1 / (z * z)
     rest = np.zeros_like(z)
     for coefficient in reversed(_STIRLING):

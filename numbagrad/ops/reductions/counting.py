@@ -50,7 +50,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 def _occurrences(array: Array, weights: Array | None, minlength: int) -> Array:
-    """What ``bincount`` counts."""
+    """The counts of ``bincount``."""
     if array.size and array.min() < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is None:
@@ -80,7 +80,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
 
 def _counted(array: Array, bins: int, low: float, high: float) -> Array:
-    """What ``histc`` counts."""
+    """The counts of ``histc``."""
     kind, array = array.dtype, half.readable(array)
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())

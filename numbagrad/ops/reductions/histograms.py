@@ -73,7 +73,7 @@ def _edges(name: str, points: Array, bins: Sequence[Any], limits: Any) -> list[A
 
 
 def _counts(points: Array, edges: list[Array], weights: Array | None, density: bool) -> Array:
-    """What the points of every bin count; the last edge is in the last bin."""
+    """The counts of the points in every bin; the last edge is in the last bin."""
     shape = tuple([len(edge) - 1 for edge in edges])
     inside = np.ones(len(points), bool)
     places = []

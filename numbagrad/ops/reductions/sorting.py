@@ -461,7 +461,7 @@ def searchsorted(
 def _places_in(
     sequence: Array, values: Array, order: Array | None, end: Any, kind: np.dtype[Any]
 ) -> Array:
-    """What ``searchsorted`` finds."""
+    """The positions of ``searchsorted``."""
     sequence, values = half.readable(sequence), half.readable(values)
     if order is not None:
         sequence = np.take_along_axis(sequence, order, -1)

@@ -139,7 +139,7 @@ def _floats(input: Tensor) -> Tensor:
 
 
 def _scale(norm: str | None, count: int, forward: bool) -> float:
-    """What a transform of ``count`` elements is multiplied with."""
+    """The factor of a transform of ``count`` elements."""
     capture.refuse("arithmetic of complex numbers")
     if norm not in (None, "backward", "ortho", "forward"):
         raise RuntimeError(f'Invalid normalization mode: "{norm}"')

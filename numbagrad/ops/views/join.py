@@ -189,7 +189,7 @@ def _promoted(name: str, tensors: Any) -> list[Tensor]:
 
 
 def _joined_as_given(operator: TensorOperator, tensors: Any, dim: Any) -> Tensor | None:
-    """What ``operator`` makes of Tensors that are of one dtype and fit; None for all others."""
+    """The result of ``operator`` for Tensors that are of one dtype and fit; None for all others."""
     if not tensors or dim.__class__ is not int:
         return None
     if tensors.__class__ is not list:

@@ -267,7 +267,7 @@ def as_strided_(
 
 
 def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> Geometry:
-    """What ``as_strided`` shows of the memory, checked."""
+    """The view of ``as_strided``, checked."""
     shape, strides = sizes_of((size,)), sizes_of((stride,))
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")

@@ -72,7 +72,7 @@ def _for_each(name: str, tensors: Sequence[Tensor], operand: Any) -> Sequence[An
     raise RuntimeError("Tensor list must have same number of elements as scalar list.")
 
 
-#: What the larger, or the smaller, of a tensor and a number is.
+#: The larger, or the smaller, of a tensor and a number.
 _OF_NUMBER = {"maximum": "clamp_min", "minimum": "clamp_max"}
 
 

@@ -361,7 +361,7 @@ def _copied(input: np.ndarray[Any, Any], src: np.ndarray[Any, Any]) -> np.ndarra
 
 
 def _copy_of_samples(operator: Any, size: int, arguments: list[Any], mapped: list[bool]) -> Tensor:
-    """What ``_copy`` gives for all samples: the source, repeated to the shape of the input."""
+    """The result of ``_copy`` for all samples: the source, repeated to the shape of the input."""
     input, source, _ = arguments
     shape = input._array.shape[mapped[0] :]
     source = aligned(source, mapped[1], len(shape))
