@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .classes import is_a, module_of
+
 #: Modules of which every function, and every method of its classes, may be called.
 _MODULES = frozenset((
     "math", "cmath", "_operator", "operator", "itertools", "_functools", "functools",
@@ -73,13 +75,13 @@ def is_known(function: Any) -> bool:
     """
     name = getattr(function, "__name__", "")
     owner = getattr(function, "__self__", None)
-    module = getattr(function, "__module__", None)
+    module = module_of(function)
     if name in _NOT_KNOWN:
         return False
-    if isinstance(owner, types.ModuleType) or owner is None:
-        module = module or getattr(owner, "__name__", None) or ""
+    if is_a(owner, types.ModuleType) or owner is None:
+        module = module or getattr(owner, "__name__", "")
         return _knows_module(module) or name in _FUNCTIONS.get(module, ())
-    kind = owner if isinstance(owner, type) else type(owner)
+    kind = owner if is_a(owner, type) else type(owner)
     return name not in _METHODS_NOT_KNOWN and any(
         [is_known_class(base) for base in kind.__mro__ if base is not object and name in vars(base)]
         or [is_known_class(kind)]
@@ -89,12 +91,12 @@ def is_known(function: Any) -> bool:
 def reaches_outside(function: Any) -> bool:
     """Whether a function or bound method in C reads or writes files, clocks, or the process."""
     owner = getattr(function, "__self__", None)
-    module = getattr(function, "__module__", None)
-    if owner is not None and not isinstance(owner, types.ModuleType):
-        module = (owner if isinstance(owner, type) else type(owner)).__module__
-        if isinstance(owner, (io.StringIO, io.BytesIO)):
+    module = module_of(function)
+    if owner is not None and not is_a(owner, types.ModuleType):
+        module = module_of(owner if is_a(owner, type) else type(owner))
+        if is_a(owner, (io.StringIO, io.BytesIO)):
             return False
-    elif module is None:
+    elif not module:
         module = getattr(owner, "__name__", "")
     name = getattr(function, "__name__", "")
     return module in _OUTSIDE and name not in _FUNCTIONS.get(module, ())
@@ -102,7 +104,7 @@ def reaches_outside(function: Any) -> bool:
 
 def is_known_class(kind: type) -> bool:
     """Whether instances of a class in C may be made and used: they reach nothing outside."""
-    module: str = kind.__module__
+    module = module_of(kind)
     if issubclass(kind, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)):
         return False
     return module == "builtins" or _knows_module(module)

@@ -30,6 +30,7 @@ from ..tensor import Tensor
 from ..torch_function import contexts
 from ..transforms.levels import is_transformed
 from .argument_numbers import direct_numbers, is_free
+from .classes import is_a
 from .reachable_state import extras_of
 from .recorded import CHANGED, Recorded
 from .recording import Recording, States
@@ -155,7 +156,7 @@ class CompiledFunction:
         if self._given_up or not NATIVE or capture.needs_operators() or contexts.here():
             return self._function(*args, **kwargs)
         if self._broken is not None:
-            return self._broken(*args, **kwargs)
+            return self._run_pieces(args, kwargs)
         settings = global_settings()
         latest = self._latest
         leaves, structure = flatten((args, kwargs))
@@ -167,6 +168,19 @@ class CompiledFunction:
                 return result
         result = self._run_or_record(settings, structure, leaves, args, kwargs)
         return self._function(*args, **kwargs) if result is CHANGED else result
+
+    def _run_pieces(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function in pieces; warnings come afterwards, as it may be catching its own."""
+        assert self._broken is not None
+        if _later.texts is not None:
+            return self._broken(*args, **kwargs)
+        _later.texts = []
+        try:
+            return self._broken(*args, **kwargs)
+        finally:
+            texts, _later.texts = _later.texts, None
+            for text in texts:
+                warn(text)
 
     def _replay(self, recorded: Recorded, leaves: list[Any]) -> Any:
         with self._lock:
@@ -351,8 +365,20 @@ class CompiledFunction:
         return getattr(self._function, "__qualname__", type(self._function).__name__)
 
 
+class _Later(threading.local):
+    """The warnings of a function that runs in pieces in this thread; None while there is none."""
+
+    texts: list[str] | None = None
+
+
+_later = _Later()
+
+
 def warn(text: str) -> None:
-    """Warn, at the line outside of this package that led here."""
+    """Warn, at the line outside of this package that led here, once the user's code is done."""
+    if _later.texts is not None:
+        _later.texts.append(text)
+        return
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and is_library(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
@@ -365,7 +391,7 @@ def _raise(reason: str) -> None:
 
 def _signatures(leaves: list[Any]) -> list[Any]:
     """What decides the program of the arguments; one tensor given twice is not two tensors."""
-    tensors = [id(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
+    tensors = [id(leaf) for leaf in leaves if is_a(leaf, Tensor)]
     found = [_signature(leaf) for leaf in leaves]
     if len(set(tensors)) < len(tensors):
         found.append(tuple([tensors.index(each) for each in tensors]))
@@ -373,7 +399,7 @@ def _signatures(leaves: list[Any]) -> list[Any]:
 
 
 #: Types of which equal values are the same.
-_EQUAL = frozenset((bool, int, str, bytes, dtype, device))
+_EQUAL = frozenset(map(id, (bool, int, str, bytes, dtype, device)))
 
 
 class Identity:
@@ -393,7 +419,7 @@ class Identity:
 
 def _signature(leaf: Any) -> Any:
     """What decides the program of an argument."""
-    if isinstance(leaf, Tensor):
+    if is_a(leaf, Tensor):
         array = leaf._array
         extras = extras_of(leaf)
         return (
@@ -412,7 +438,7 @@ def _value_of(leaf: Any) -> Any:
     Subclasses of these types may have attributes, and are told by their identity.
     """
     kind = type(leaf)
-    if kind in _EQUAL:
+    if id(kind) in _EQUAL:
         return leaf
     if kind is complex:  # 0.0 and -0.0 are equal, but not the same; NaN is not equal to itself
         return repr(leaf)
@@ -421,7 +447,7 @@ def _value_of(leaf: Any) -> Any:
         return parts if all([each is None or type(each) is int for each in parts]) else None
     if kind is range:
         return leaf.start, leaf.stop, leaf.step
-    if isinstance(leaf, np.generic) and not isinstance(leaf, (np.void, np.object_)):
+    if is_a(leaf, np.generic) and not is_a(leaf, (np.void, np.object_)):
         return leaf.dtype.str, leaf.tobytes()
     return (leaf,) if leaf is None else None
 

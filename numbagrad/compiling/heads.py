@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import collections
-import inspect
 import types
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ from ..optim.optimizer import Optimizer
 from ..program.compiled_guards import Words
 from ..program.object_words import PARTS_OF_FUNCTION, has_attributes, words_of_default
 from ..tensor import Tensor
+from .classes import is_a, scope_of, without_asking
 from .object_state import is_plain
 
 #: A word that is never what it has to be: Python compares.
@@ -29,17 +29,6 @@ CAN_CHANGE = 1 << 9
 def parts_of_function(function: types.FunctionType) -> list[Any]:
     attributes = vars(function) if has_attributes(function) else None
     return [*[getattr(function, name) for name in PARTS_OF_FUNCTION], attributes]
-
-
-def without_asking(value: Any, name: str) -> Any:
-    """An attribute that an object has, or None; a ``__getattr__`` of a user's is not called.
-
-    What that returns for a name it does not know, or raises, is none of our business.
-    """
-    if any(["__getattr__" in vars(kind) for kind in type(value).__mro__]):
-        found = inspect.getattr_static(value, name, None)
-        return value.__dict__ if isinstance(found, types.GetSetDescriptorType) else found
-    return getattr(value, name, None)
 
 
 def parts_of_entry(entry: Any) -> list[Any]:
@@ -57,7 +46,7 @@ def attributes_of_class(kind: type) -> list[Any]:
     """
     found: list[Any] = []
     for each in kind.__mro__:
-        scope = dict(vars(each))
+        scope = dict(scope_of(each))
         if each is Optimizer:
             scope.pop("state", None)
         found += [each, *scope.keys(), *scope.values()]
@@ -80,7 +69,7 @@ def seen_natively(value: Any) -> Any:
     """What compiled code looks at in the place of a reader, if it can."""
     if type(value) is collections.defaultdict:
         return words_for(value, words_of_default)
-    return value if isinstance(value, set) else None
+    return value if is_a(value, set) else None
 
 
 def bases_of_class(kind: type) -> list[Any]:

@@ -23,19 +23,23 @@ import threading
 import types
 import typing
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..device import device
 from ..dtype import dtype
+from .classes import by_identity, is_a, scope_of
 
 #: Values without state of their own, which are compared; subclasses have attributes.
 PLAIN = frozenset((
     bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice,
     range, dtype, device,
 ))  # fmt: skip
+
+#: By their addresses: a metaclass may forbid to hash a class.
+_PLAIN = frozenset(map(id, PLAIN))
 
 #: Arrays of NumPy, and the like, that are compared byte by byte; larger ones are not watched.
 MOST_BYTES = 1 << 16
@@ -88,12 +92,12 @@ _DICT_VIEWS: Any = (
 def is_plain(value: Any) -> bool:
     """Whether a value has no state beside what it is."""
     kind = type(value)
-    return kind in PLAIN or (isinstance(value, (np.generic, np.dtype)) and kind is not np.void)
+    return id(kind) in _PLAIN or (is_a(value, (np.generic, np.dtype)) and kind is not np.void)
 
 
 def is_constant(value: Any) -> bool:
     """Whether an object never changes, nor what can be reached from it alone."""
-    return isinstance(value, _CONSTANT)
+    return is_a(value, _CONSTANT)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -109,7 +113,7 @@ def reader_of(value: Any) -> Callable[[], list[Any]] | None:
     What it returns is compared, and followed. None where there is nothing of the kind.
     """
     for kind, make in _READERS:
-        if isinstance(value, kind):
+        if is_a(value, kind):
             return make(value)
     return None
 
@@ -132,7 +136,7 @@ def _of_cache(value: Any) -> Callable[[], list[Any]]:
 
     def read() -> list[Any]:
         info = value.cache_info()
-        kept = [each for each in gc.get_referents(value) if not isinstance(each, type)]
+        kept = [each for each in gc.get_referents(value) if not is_a(each, type)]
         tables = [each for each in kept if type(each) is dict and each is not vars(value)]
         # With a limit, the values are in a list of links, in the order of their last use.
         found = [each for table in tables for each in table.values() if not _is_link(each)]
@@ -198,37 +202,42 @@ def decimal_context() -> list[Any]:
 
 def nbytes_of(value: Any) -> int:
     """How many bytes an object of memory has; 0 for any other."""
-    if isinstance(value, np.ndarray):
+    if is_a(value, np.ndarray):
         return value.nbytes
-    if isinstance(value, (bytearray, memoryview, array.array)):
+    if is_a(value, (bytearray, memoryview, array.array)):
         return memoryview(value).nbytes
-    return ctypes.sizeof(value) if isinstance(value, _C_DATA) else 0
+    return ctypes.sizeof(value) if is_a(value, _C_DATA) else 0
 
 
 def hidden(value: Any) -> bool:
     """Whether an object has, or may have, state that nothing here reads."""
-    if isinstance(value, _DICT_VIEWS):
+    if is_a(value, _DICT_VIEWS):
         return False
-    if isinstance(value, _C_DATA):
-        return isinstance(value, _C_POINTERS)
-    if isinstance(value, type):
+    if is_a(value, _C_DATA):
+        return is_a(value, _C_POINTERS)
+    if is_a(value, type):
         return False
     kind: Any = type(value)
     if kind in (io.StringIO, io.BytesIO):
         return False
-    if isinstance(value, Iterator) and not is_of_python(kind):
+    if _is_iterator(kind) and not is_of_python(kind):
         return True  # its position; a class of Python has attributes for it
     return has_hidden_base(kind)
 
 
-@functools.cache
+@by_identity
+def _is_iterator(kind: Any) -> bool:
+    return any(["__next__" in scope_of(base) for base in kind.__mro__])
+
+
+@by_identity
 def has_hidden_base(kind: Any) -> bool:
     """Whether a class derives from one in C whose state nothing here reads."""
     if issubclass(kind, (np.generic, _C_DATA)):
         return False
     return any(
         [
-            base not in _READ_BASES and not is_of_python(base) and not _is_exception(base)
+            not is_of_python(base) and base not in _READ_BASES and not _is_exception(base)
             for base in kind.__mro__
         ]
     )
@@ -241,7 +250,7 @@ def _is_exception(kind: type) -> bool:
 _HEAP_TYPE = 1 << 9
 
 
-@functools.cache
+@by_identity
 def is_of_python(kind: Any) -> bool:
     """Whether a class statement made a class: its instances hold slots, a dictionary, no more."""
     if not kind.__flags__ & _HEAP_TYPE:
@@ -251,14 +260,14 @@ def is_of_python(kind: Any) -> bool:
     base = kind.__base__
     if base is None or kind.__itemsize__ != base.__itemsize__:
         return False
-    scope = vars(kind)
-    own = sum([isinstance(each, types.MemberDescriptorType) for each in scope.values()])
+    scope = scope_of(kind)
+    own = sum([is_a(each, types.MemberDescriptorType) for each in scope.values()])
     own += ("__dict__" in scope) + ("__weakref__" in scope)
     if kind.__basicsize__ - base.__basicsize__ > 8 * own:
         return False
     # Types in C may hide state behind functions in C: a class of Python has none of its own.
     # (One that it takes over from a base, as ``__hash__ = object.__hash__``, says whose it is.)
-    own_in_c = [each for each in scope.values() if isinstance(each, _SLOTS_IN_C)]
+    own_in_c = [each for each in scope.values() if is_a(each, _SLOTS_IN_C)]
     return not any([each.__objclass__ is kind for each in own_in_c])
 
 
@@ -267,17 +276,17 @@ _SLOTS_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 def names_in(value: Any) -> list[str]:
     """The names of the attributes that an ``operator.attrgetter`` or ``methodcaller`` asks for."""
-    if not isinstance(value, (operator.attrgetter, operator.methodcaller)):
+    if not is_a(value, (operator.attrgetter, operator.methodcaller)):
         return []
     reduced: Any = value.__reduce__()
     arguments = reduced[1]
-    texts = [each for each in arguments if isinstance(each, str)]
+    texts = [each for each in arguments if is_a(each, str)]
     return [part for text in texts for part in text.split(".")]
 
 
 def is_lock(value: Any) -> bool:
     """Whether an object only keeps threads from running at once."""
-    return isinstance(value, _LOCKS)
+    return is_a(value, _LOCKS)
 
 
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
@@ -289,8 +298,8 @@ def slots_of(kind: Any) -> list[Any]:
         each
         for base in kind.__mro__
         if is_of_python(base)
-        for each in vars(base).values()
-        if isinstance(each, types.MemberDescriptorType)
+        for each in scope_of(base).values()
+        if is_a(each, types.MemberDescriptorType)
     ]
 
 

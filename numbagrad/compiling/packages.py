@@ -6,25 +6,29 @@ it.
 
 from __future__ import annotations
 
-import functools
 import sys
 import types
 
 from ..program.callers import is_library
+from .classes import by_identity, dict_of_module, is_a, module_of, name_of_module
 from .origins import is_installed_file
 
 #: Where a module or a class comes from. Python's own library counts as installed.
 USER, INSTALLED, NUMPY, LIBRARY = "user", "installed", "numpy", "library"
 
 
-@functools.cache
+@by_identity
 def origin_of(module: types.ModuleType | None) -> str:
-    """Where a module comes from; one that was made while the program runs is the user's."""
-    if module is None:
+    """Where a module comes from; one that was made while the program runs is the user's.
+
+    So is whatever else lies in ``sys.modules`` in the place of a module.
+    """
+    if not is_a(module, types.ModuleType):
         return USER
-    root = module.__name__.split(".")[0]
-    path = getattr(module, "__file__", None)
-    if path is None:
+    assert module is not None
+    root = name_of_module(module).split(".")[0]
+    path = dict_of_module(module).get("__file__")
+    if type(path) is not str:
         is_of_python = root in sys.builtin_module_names or root in sys.stdlib_module_names
         return INSTALLED if is_of_python and root != "__main__" else USER
     if is_library(path):
@@ -36,7 +40,7 @@ def origin_of(module: types.ModuleType | None) -> str:
 
 def origin_of_class(kind: type) -> str:
     """Where the module of a class comes from."""
-    return origin_of(sys.modules.get(kind.__module__))
+    return origin_of(sys.modules.get(module_of(kind)))
 
 
 __all__ = ["INSTALLED", "LIBRARY", "NUMPY", "USER", "origin_of", "origin_of_class"]

@@ -20,6 +20,7 @@ from ..program.compiled_guards import Entries, Guards
 from ..program.input_numbers import is_given
 from ..random import Generator, default_generator
 from ..tensor import Tensor
+from .classes import is_a
 from .code_names import line_with, names_of
 from .heads import contents_of_cell, extras_of
 from .walk import ALWAYS, Walk
@@ -60,7 +61,7 @@ class ReachableState(Walk):
         self._pending += [(path, value, ALWAYS) for path, value in roots.items()]
         if EVERY_MODULE.any:
             self._pending.append(("the hooks of every module", EVERY_MODULE, ALWAYS))
-        self._follow("an argument", [x for x in arguments if not isinstance(x, Tensor)])
+        self._follow("an argument", [x for x in arguments if not is_a(x, Tensor)])
         self._walk()
         for function in ran:
             self._run(function)
@@ -75,26 +76,26 @@ class ReachableState(Walk):
     @property
     def generators(self) -> list[Generator]:
         """The generators of random numbers among it, the default one included."""
-        found = [each for each in self.reached.values() if isinstance(each, Generator)]
+        found = [each for each in self.reached.values() if is_a(each, Generator)]
         return list({id(each): each for each in (default_generator(), *found)}.values())
 
     @property
     def optimizers(self) -> list[Optimizer]:
         """The optimizers among it."""
-        return [each for each in self.reached.values() if isinstance(each, Optimizer)]
+        return [each for each in self.reached.values() if is_a(each, Optimizer)]
 
     def forget_input_numbers(self) -> None:
         """Put ordinary floats where a recorded call left numbers that say how they are used."""
         for watched in self.watched:
             container = watched.container
-            if isinstance(container, Entries):
+            if is_a(container, Entries):
                 container = container.dictionary
-            if isinstance(container, types.CellType):
+            if is_a(container, types.CellType):
                 for value in contents_of_cell(container):
                     if is_given(value):
                         container.cell_contents = value.plain()
-            elif isinstance(container, (dict, list)):
-                entries = container.items() if isinstance(container, dict) else enumerate(container)
+            elif is_a(container, (dict, list)):
+                entries = container.items() if is_a(container, dict) else enumerate(container)
                 for key, value in list(entries):
                     if is_given(value):
                         container[key] = value.plain()

@@ -11,6 +11,7 @@ import sys
 import types
 from typing import Any
 
+from .classes import is_a, module_of, name_of_module
 from .code_names import Names
 from .packages import USER, origin_of
 
@@ -32,14 +33,14 @@ def is_harmless_to_numbers(value: Any) -> bool:
     Classes written in C need not, and neither their instances (an encoder of JSON); calls of
     functions in C are seen by ``listening.py``.
     """
-    if isinstance(value, types.ModuleType):
+    if is_a(value, types.ModuleType):
         module: types.ModuleType | None = value
     else:
-        defined = isinstance(value, (type, types.FunctionType))
-        module = sys.modules.get((value if defined else type(value)).__module__)
+        defined = is_a(value, (type, types.FunctionType))
+        module = sys.modules.get(module_of(value if defined else type(value)))
     if module is None or origin_of(module) == USER:
         return True
-    return module.__name__.split(".")[0] in _ASKING
+    return name_of_module(module).split(".")[0] in _ASKING
 
 
 def may_read(names: Names) -> bool:

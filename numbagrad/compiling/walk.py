@@ -35,6 +35,15 @@ from ..program.object_words import (
 from ..random import Generator
 from ..tensor import Tensor
 from .c_functions import is_known, is_known_class
+from .classes import (
+    answers_itself,
+    dict_of_module,
+    is_a,
+    module_of,
+    name_of_module,
+    scope_of,
+    without_asking,
+)
 from .code_names import Names, is_of_user, names_of
 from .heads import (
     CAN_CHANGE,
@@ -49,7 +58,6 @@ from .heads import (
     parts_of_entry,
     parts_of_function,
     seen_natively,
-    without_asking,
     words_for,
 )
 from .object_state import (
@@ -126,17 +134,17 @@ class Walk:
 
     def named(self, name: Any) -> None:
         """Note that code reads an attribute of this name, or of any if it is no text."""
-        if not isinstance(name, str):
+        if not is_a(name, str):
             if not self._any_name:
                 self._any_name = True
                 self._add_names([*self._deferred])
                 for module, _ in list(self._module_names.values()):
                     if origin_of(module) == USER:
-                        self._dictionary(module.__name__, vars(module), USER)
+                        self._dictionary(name_of_module(module), dict_of_module(module), USER)
         elif name not in self._names:
             self._add_names([name])
             for module, _ in list(self._module_names.values()):
-                if origin_of(module) == USER or name in vars(module):
+                if origin_of(module) == USER or name in dict_of_module(module):
                     self._module(module, (name,))
         self._walk()
 
@@ -160,7 +168,7 @@ class Walk:
         if is_plain(value):
             return
         if id(value) in self.reached:
-            if isinstance(value, _CONTAINERS):
+            if is_a(value, _CONTAINERS):
                 self._visit_again(path, value, name)
             return
         if is_decimal(value):
@@ -175,44 +183,44 @@ class Walk:
             self._refuse(name, f"{path}, a {type(value).__name__}, whose state cannot be watched")
             return
         self.reached[id(value)] = value
-        if isinstance(value, (dict, list)) and not path.endswith("param_groups"):
+        if is_a(value, (dict, list)) and not path.endswith("param_groups"):
             self._exposed.add(id(value))
         self.may_read_numbers |= not is_harmless_to_numbers(value)
-        if isinstance(value, Tensor):
+        if is_a(value, Tensor):
             self.tensors.append(value)
             self._tensor(path, value)
-        elif isinstance(value, types.FunctionType):
+        elif is_a(value, types.FunctionType):
             self._function(path, value)
-        elif isinstance(value, types.MethodType):
+        elif is_a(value, types.MethodType):
             self._follow(path, [value.__func__], name)
             self._follow(f"{path}.self", [value.__self__], name)
-        elif isinstance(value, types.CellType):
+        elif is_a(value, types.CellType):
             self._watch(path, functools.partial(contents_of_cell, value), name, value)
-        elif isinstance(value, type):
+        elif is_a(value, type):
             self._class(path, value, name)
-        elif isinstance(value, types.ModuleType):
+        elif is_a(value, types.ModuleType):
             self._module_as_value(path, value)
-        elif isinstance(value, Generator):  # recorded draws read its state anew in every run
+        elif is_a(value, Generator):  # recorded draws read its state anew in every run
             pass
-        elif isinstance(value, weakref.ReferenceType):
+        elif is_a(value, weakref.ReferenceType):
             self._weak_reference(path, value, name)
         elif is_constant(value):
             self._function_in_c(path, value, name)
-        elif isinstance(value, Composite):  # what it keeps follows from the definition
+        elif is_a(value, Composite):  # what it keeps follows from the definition
             self._follow(path, [value.definition], name)
         elif not self._array(path, value, name):
             self._object(path, value, name)
 
     def _visit_again(self, path: str, value: Any, name: str) -> None:
         """Go through the items of a container that another name leads to as well."""
-        if isinstance(value, (dict, list)) and not path.endswith("param_groups"):
+        if is_a(value, (dict, list)) and not path.endswith("param_groups"):
             self._exposed.add(id(value))
         if (id(value), name) in self._visits:
             return
         self._visits.add((id(value), name))
-        items = value.values() if isinstance(value, dict) else value
+        items = value.values() if is_a(value, dict) else value
         for each in items:
-            if isinstance(each, _CONTAINERS) or (not is_plain(each) and hidden(each)):
+            if is_a(each, _CONTAINERS) or (not is_plain(each) and hidden(each)):
                 self._pending.append((path, each, name))
 
     def _watch(
@@ -224,7 +232,7 @@ class Walk:
 
     def _array(self, path: str, value: Any, name: str) -> bool:
         """Watch the bytes of memory, or refuse it; False for any other object."""
-        if isinstance(value, np.ndarray):
+        if is_a(value, np.ndarray):
             self.may_read_numbers = True
             if value.dtype.hasobject or value.nbytes > MOST_BYTES:
                 self._too_large(path, value, name)
@@ -242,7 +250,7 @@ class Walk:
     def _weak_reference(self, path: str, value: weakref.ref[Any], name: str) -> None:
         """Watch what a reference leads to, which a program must not keep alive for others."""
         found = value()
-        if name == ALWAYS or found is None or isinstance(found, (type, types.ModuleType)):
+        if name == ALWAYS or found is None or is_a(found, (type, types.ModuleType)):
             self._watch(path, lambda: [value()], name)
         else:
             self._refuse(name, f"{path}, a weak reference, whose object a program would keep alive")
@@ -287,10 +295,10 @@ class Walk:
                 self._follow(path, [key], name)
             if is_plain(each):
                 continue
-            found = f"{path}.{key}" if isinstance(key, str) else path
+            found = f"{path}.{key}" if is_a(key, str) else path
             if origin == "items":
                 self._pending.append((found, each, name))
-            elif not isinstance(key, str):
+            elif not is_a(key, str):
                 self._pending.append((found, each, ALWAYS))
             else:
                 self._attribute(found, key, each, origin)
@@ -336,7 +344,7 @@ class Walk:
         self._visits.add(("parts", id(value)))
         self.reached[id(value)] = value
         code = value.__code__
-        if origin_of(sys.modules.get(value.__module__)) != LIBRARY:
+        if origin_of(sys.modules.get(module_of(value))) != LIBRARY:
             read = functools.partial(parts_of_function, value)
             self.watched.append(Watched(read, path, words_for(value, words_of_function)))
         for cell, name in zip(value.__closure__ or (), code.co_freevars, strict=False):
@@ -367,18 +375,18 @@ class Walk:
             self.named(None)
         found = [name for name in names.globals if name in scope or name in names.stores]
         builtins = scope.get("__builtins__")
-        builtins = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
+        builtins = vars(builtins) if is_a(builtins, types.ModuleType) else builtins
         shadows = [x for x in names.globals if x not in scope and x not in names.stores]
         if found or shadows:
             entries = Entries(scope, [*found, *shadows])
             self.watched.append(Watched(entries.read, "the globals", entries))
-        if shadows and isinstance(builtins, dict):
+        if shadows and is_a(builtins, dict):
             entries = Entries(builtins, shadows)
             self.watched.append(Watched(entries.read, "the builtins", entries))
         for name in found:
             value = scope.get(name)
             self.may_read_numbers |= not is_harmless_to_numbers(value)
-            if isinstance(value, types.ModuleType):
+            if is_a(value, types.ModuleType):
                 self._module(value, _named(names, value))
             else:
                 self._pending.append((name, value, name))
@@ -402,10 +410,10 @@ class Walk:
     def _module_as_value(self, path: str, module: types.ModuleType) -> None:
         """A module that is not found under its name: any code may read it."""
         if origin_of(module) == USER:
-            self._dictionary(path, vars(module), USER)
+            self._dictionary(path, dict_of_module(module), USER)
             return
         self._modules_as_values = (*self._modules_as_values, module)
-        self._module(module, tuple(self._names & vars(module).keys()))
+        self._module(module, tuple(self._names & dict_of_module(module).keys()))
 
     def _module(self, module: types.ModuleType, names: Iterable[str]) -> None:
         """Watch what code names of a module; what it finds in the user's is followed."""
@@ -416,36 +424,36 @@ class Walk:
         if not new:
             return
         known.update(new)
-        scope, origin = vars(module), origin_of(module)
+        scope, origin, own_name = dict_of_module(module), origin_of(module), name_of_module(module)
         entries = Entries(scope, new)
-        self.watched.append(Watched(entries.read, module.__name__, entries))
+        self.watched.append(Watched(entries.read, own_name, entries))
         for name in new:
             value = scope.get(name)
-            if isinstance(value, types.ModuleType):
-                self._module(value, [x for x in self._names if x in vars(value)])
+            if is_a(value, types.ModuleType):
+                self._module(value, [x for x in self._names if x in dict_of_module(value)])
             elif origin not in (LIBRARY, NUMPY):
-                self._pending.append((f"{module.__name__}.{name}", value, name))
+                self._pending.append((f"{own_name}.{name}", value, name))
             elif name in _SETTINGS_OF_NUMPY or (
-                module.__name__.startswith("numpy.random") and not _draws_globally(value)
+                own_name.startswith("numpy.random") and not _draws_globally(value)
             ):
-                self._refuse(name, f"{module.__name__}.{name}, whose state cannot be watched")
+                self._refuse(name, f"{own_name}.{name}, whose state cannot be watched")
 
     def _class_of_module(self, module: types.ModuleType) -> None:
         """Properties of a module whose class is one of its own, and what they read."""
         kind = type(module)
         if kind is not types.ModuleType and origin_of_class(kind) in (USER, INSTALLED):
             self._module_names[id(module)] = (module, set())
-            self._state(module.__name__, module, kind)
+            self._state(name_of_module(module), module, kind)
 
     def _function_in_c(self, path: str, value: Any, name: str) -> None:
         """What a function in C belongs to; one that is given to others to call must be known."""
         self._add_names(names_in(value))
-        if not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        if not is_a(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
             return
         owner = getattr(value, "__self__", None)
-        if not isinstance(owner, types.ModuleType):
+        if not is_a(owner, types.ModuleType):
             self._follow(path, [owner], name)  # an iterator, say, is refused there
-        if isinstance(value, types.BuiltinFunctionType) and not is_known(value):
+        if is_a(value, types.BuiltinFunctionType) and not is_known(value):
             self._refuse(name, f"{path}, called where nobody sees it", as_value=name != ALWAYS)
 
     # --- classes and objects ----------------------------------------------------------------------
@@ -453,7 +461,7 @@ class Walk:
     def _class(self, path: str, kind: type, name: str) -> None:
         if type(kind) is not type:
             self._follow(type(kind).__name__, [type(kind)], name)
-        if isinstance(kind, abc.ABCMeta) and not self._asks_registers:
+        if is_a(kind, abc.ABCMeta) and not self._asks_registers:
             self._asks_registers = True  # of all such classes: who is registered with them
             self.watched.append(Watched(lambda: [abc.get_cache_token()], f"{path}.register"))
         if not kind.__flags__ & CAN_CHANGE:
@@ -461,9 +469,9 @@ class Walk:
                 self._refuse(name, f"{path}, a class in C of which nothing is known")
             return
         changing = [each for each in kind.__mro__ if each.__flags__ & CAN_CHANGE]
-        origins = {each: origin_of_class(each) for each in changing}
-        for each, origin in origins.items():
-            scope = vars(each)
+        origins = [origin_of_class(each) for each in changing]
+        for each, origin in zip(changing, origins, strict=True):
+            scope = scope_of(each)
             if origin == USER:
                 (entries,) = gc.get_referents(scope)  # the dictionary behind the read-only view
                 self.watched.append(Watched(functools.partial(entries_of, scope), path, entries))
@@ -473,7 +481,7 @@ class Walk:
                 for key, entry in list(scope.items()):
                     for part in parts_of_entry(entry):
                         self._attribute(f"{path}.{key}", key, part, origin)
-        if {LIBRARY, INSTALLED} & set(origins.values()):
+        if {LIBRARY, INSTALLED} & {*origins}:
             read = functools.partial(attributes_of_class, kind)
             self.watched.append(Watched(read, path, words_for(kind, words_of_class)))
 
@@ -484,18 +492,18 @@ class Walk:
             self._follow(path, [compiled.fget(value)], name)
             self.watched.append(Watched(lambda: entries_of(value.attributes), path))
             return
-        if isinstance(value, dict):
+        if is_a(value, dict):
             self._dictionary(path, value, "items", name)
-        elif isinstance(value, list):
+        elif is_a(value, list):
             self._watch(path, functools.partial(list, value), name, value)
-        elif isinstance(value, (tuple, frozenset)):
+        elif is_a(value, (tuple, frozenset)):
             self._follow(path, value, name)
         read = reader_of(value)
-        if read is not None and not isinstance(value, _FIXED):
+        if read is not None and not is_a(value, _FIXED):
             self._watch(path, read, name, seen_natively(value))
-        if kind in _CONTAINERS or kind.__module__ == "builtins":
+        if any([kind is each for each in _CONTAINERS]) or module_of(kind) == "builtins":
             return
-        if isinstance(value, ParameterGroup):  # of another class while calls are recorded
+        if is_a(value, ParameterGroup):  # of another class while calls are recorded
             return
         if not kind.__flags__ & CAN_CHANGE and words_without_dictionary(value):
             self.watched.append(
@@ -510,14 +518,18 @@ class Walk:
     def _state(self, path: str, value: Any, kind: type) -> None:
         """Watch the class, the attributes and the slots of an object."""
         origin = origin_of_class(kind)
+        if module_of(kind).startswith("numba.") and not _is_harmless(value):
+            origin = NUMPY  # nothing walks its methods, which read what no code names
         self._follow(kind.__name__, [kind])
         attributes = without_asking(value, "__dict__")
         read = functools.partial(head_of_object, value)
         self.watched.append(Watched(read, path, words_for(value, words_of_object)))
-        if isinstance(attributes, dict):
+        if is_a(attributes, dict):
             self.reached[id(attributes)] = attributes
-            idle = isinstance(value, Optimizer) and value in self._idle
+            idle = is_a(value, Optimizer) and value in self._idle
             self._dictionary(path, attributes, origin, unread="state" if idle else None)
+        elif kind.__dictoffset__ and answers_itself(kind):
+            self._refuse(ALWAYS, f"{path}, whose class hides the dictionary of its objects")
         slots = slots_of(kind)
         if slots:
             read = functools.partial(slot_values, value, slots)
@@ -544,20 +556,29 @@ _SETTINGS_OF_NUMPY = frozenset((
 def _is_harmless(value: Any) -> bool:
     """Whether what an object of C holds follows from how it was made, though it does not show it.
 
-    What Numba compiled keeps the globals it was compiled with.
+    What Numba compiled keeps the globals it was compiled with; its containers and the instances
+    of its classes do have state, in memory of their own.
     """
-    module: str = type(value).__module__
-    return module.split(".")[0] == "numba" or isinstance(value, weakref.ProxyType)
+    module = module_of(type(value))
+    compiled = any([f"{module}.".startswith(f"{each}.") for each in _COMPILED_BY_NUMBA])
+    return compiled or module == "numba" or is_a(value, weakref.ProxyType)
+
+
+#: Modules of the classes of compiled functions, and of types, which are what they are.
+_COMPILED_BY_NUMBA = (
+    "numba.core", "numba.np", "numba.stencils", "numba.cuda.dispatcher", "numba.cuda.compiler",
+    "numba.cuda.simulator.kernel",
+)  # fmt: skip
 
 
 def _draws_globally(value: Any) -> bool:
     """Whether a function of NumPy draws from the one generator whose state recordings compare."""
-    return isinstance(getattr(value, "__self__", None), np.random.RandomState)
+    return is_a(getattr(value, "__self__", None), np.random.RandomState)
 
 
 def _named(names: Names, module: types.ModuleType) -> list[str]:
     """What code names of a module, or adds to it; by a text only of a user's, through getattr."""
-    scope = vars(module)
+    scope = dict_of_module(module)
     if "__getattr__" in scope:  # computes those that are not there
         found = [*names.loads]
     else:
@@ -569,7 +590,7 @@ def _named(names: Names, module: types.ModuleType) -> list[str]:
 
 def _nested(code: types.CodeType) -> list[types.CodeType]:
     """Code, and that of all functions inside of it."""
-    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    inner = [each for each in code.co_consts if is_a(each, types.CodeType)]
     return [code, *[x for each in inner for x in _nested(each)]]
 
 

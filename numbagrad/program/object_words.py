@@ -37,13 +37,23 @@ def words_of_object(value: Any) -> list[Word] | None:
         return None
     kind = type(value)
     found = [(id(value) + _TYPE, _ALL, id(kind))]
-    if not hasattr(value, "__dict__"):
+    managed = bool(kind.__flags__ & _HAS_MANAGED)
+    if not (managed or kind.__dictoffset__):
         return found
-    place = _MANAGED if kind.__flags__ & _HAS_MANAGED else kind.__dictoffset__
-    dictionary = id(vars(value))
+    if not _shows_dictionary(kind):
+        return None
+    place = _MANAGED if managed else kind.__dictoffset__
+    dictionary = id(object.__getattribute__(value, "__dict__"))  # no ``__getattr__`` is called
     if place == 0 or (place < 0 and place != _MANAGED) or _word(id(value) + place) != dictionary:
         return None
     return [*found, (id(value) + place, _ALL, dictionary)]
+
+
+def _shows_dictionary(kind: type) -> bool:
+    """Whether ``__dict__`` is what CPython puts into a class, rather than a property."""
+    scopes = [type.__getattribute__(base, "__dict__") for base in type.mro(kind)]
+    found = [scope["__dict__"] for scope in scopes if "__dict__" in scope]
+    return bool(found) and isinstance(found[0], types.GetSetDescriptorType)
 
 
 def words_of_kind(value: Any) -> list[Word] | None:
