@@ -19,6 +19,7 @@ from .ops.arguments.output import write_result as _write_result
 from .ops.arguments.requirements import kind_of_new as _kind_of_new
 from .ops.arguments.requirements import leaf as _leaf
 from .ops.spectra.fourier import places as _places
+from .ops.spectra.fourier import require_real as _require_real
 from .ops.spectra.fourier import sizes_and_dims as _sizes_and_dims
 from .ops.spectra.fourier import to_complex as _to_complex
 from .ops.spectra.fourier import to_half as _to_half
@@ -70,6 +71,8 @@ def _of_one(kind: str) -> Callable[..., Tensor]:
         *,
         out: Tensor | None = None,
     ) -> Tensor:
+        if _KINDS[kind][1] == "half":
+            _require_real(kind, input)
         if n is not None and n < 1:  # for several dimensions a size of -1 stands for their own
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
         return _write_result(kind, _run(kind, kind, input, n, (dim,), norm), out)
@@ -96,6 +99,8 @@ def _of_several(kind: str, suffix: str, default: Any) -> Callable[..., Tensor]:
         *,
         out: Tensor | None = None,
     ) -> Tensor:
+        if kind == "rfft":  # before the dimensions are looked at, under torch's name
+            _require_real("rfftn", input)
         return _write_result(name, _run(name, kind, input, s, dim, norm), out)
 
     which = "the last two dimensions" if default else "several dimensions, all by default"

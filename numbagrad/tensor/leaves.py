@@ -90,7 +90,9 @@ def assign_grad(tensor: Any, value: Any) -> None:
 
 
 def detach_in_place(tensor: Any) -> None:
-    """``tensor.detach_()``."""
+    """``tensor.detach_()``; in inference mode the history of what was made before stays."""
+    if grad_mode.inference and not tensor.is_inference():
+        return
     if tensor._is_view():
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "

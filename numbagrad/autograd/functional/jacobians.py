@@ -197,7 +197,7 @@ def _batched_rows(outputs: Tensors, inputs: Tensors, create_graph: bool) -> list
 def _check_reverse_mode(outputs: Tensors, strict: bool, vectorize: bool) -> None:
     """Raise for outputs and options that walks do not have."""
     for output in outputs:
-        if output._array.dtype.kind == "c":
+        if output._array.dtype.kind == "c" and output.requires_grad:
             raise RuntimeError(
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"torch.{output._array.dtype}"

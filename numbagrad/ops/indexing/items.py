@@ -312,8 +312,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         and key._array.ndim
     ):
         value = reshape(value, ())  # a mask is filled with a single element, whatever its dtype
-        if value._array.dtype != self._array.dtype:
-            value = value.to(self.dtype)
+        same = value._array.dtype == self._array.dtype
+        value = value.clone() if same else value.to(self.dtype)  # read before it may be written
     plain = (
         not arrays
         and capture.active is None

@@ -200,15 +200,20 @@ def to_complex(
     return made
 
 
-def to_half(
-    name: str, input: Tensor, sizes: list[int], dims: Dims, norm: str | None, forward: bool
-) -> Tensor:
-    """The transform of real numbers, up to the middle of the last dimension."""
+def require_real(name: str, input: Tensor) -> None:
+    """Raise for complex numbers where a transform takes real ones."""
     if input._array.dtype.kind == "c":
         wanted = "real-valued" if name.endswith(("n", "2")) else "real"
         raise RuntimeError(
             f"{name} expects a {wanted} input tensor, but got {scalar_type_name(input.dtype)}"
         )
+
+
+def to_half(
+    name: str, input: Tensor, sizes: list[int], dims: Dims, norm: str | None, forward: bool
+) -> Tensor:
+    """The transform of real numbers, up to the middle of the last dimension."""
+    require_real(name, input)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
     _check_sizes(sizes)

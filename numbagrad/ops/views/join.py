@@ -268,13 +268,14 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
             return quick
     joined = _promoted("stack", tensors)
     first = joined[0]._array.shape
+    place_of_new = dimension(len(first) + 1, dim)
     for place, tensor in enumerate(joined):
         if tensor._array.shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(tensor._array.shape)} at entry {place}"
             )
-    made = _stack(dimension(len(first) + 1, dim), joined)
+    made = _stack(place_of_new, joined)
     return write_result(
         "stack", made, out, casts=True, uncastable=TypeError, reads=tensors, whole=True
     )
