@@ -54,6 +54,15 @@ def jacobian_of_complex_constants(t):
     return (t.autograd.functional.jacobian(lambda a: a.detach() * 1, x),)
 
 
+def scaled_by_powers(kind, other, shape):
+    def call(t):
+        x = t.ones(shape, dtype=getattr(t, kind))
+        made = t.ldexp(x, t.ones(2, dtype=getattr(t, other)))
+        return str(made.dtype).rpartition(".")[2], made
+
+    return call
+
+
 CALLS = {
     "detach_ of a leaf": detached_in_inference_mode(lambda x: x),
     "detach_ of a result": detached_in_inference_mode(lambda x: x.exp()),
@@ -64,6 +73,13 @@ CALLS = {
     "a mask and several elements of the same": filled_by_itself([2.0, 3.0, 0.0], lambda x: x[1:]),
     "the gradient of such a fill": gradient_of_a_fill_by_itself,
     "phases of NaN": phases_of_no_number,
+    **{
+        f"ldexp of {kind}{shape} by {other}": scaled_by_powers(kind, other, shape)
+        for kind in ("float64", "complex64", "complex128", "int64", "bool")
+        for other in ("int64", "uint8", "bool")
+        for shape in ((), (2,))
+        if (kind, other) != ("float64", "bool")  # refused by both, in other words
+    },
     "a Jacobian of complex constants": jacobian_of_complex_constants,
     **{
         f"stack along {dim}": lambda t, dim=dim: (t.stack([t.ones(2, 3), t.ones(3, 3)], dim),)

@@ -75,11 +75,12 @@ def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 @method()
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * 2**other``."""
-    if other._array.dtype.kind == "b":
+    kind = input._array.dtype.kind
+    if other._array.dtype.kind == "b" and input.is_floating_point():
         raise NotImplementedError("\"ldexp\" not implemented for 'Bool'; give whole numbers")
     power = exp2(other)
-    if input.is_floating_point() and other._array.dtype.kind in "iub":
-        power = cast(power, input._array.dtype)
+    if (kind == "c" or input.is_floating_point()) and other._array.dtype.kind in "iub":
+        power = cast(power, input.real._array.dtype if kind == "c" else input._array.dtype)
     return write_result("ldexp", input * power, out, casts=True, reads=(input, other))
 
 
