@@ -42,8 +42,8 @@ operators: $(VENV)/installed-operators
 
 # Kernels for GPUs without one: in Numba's simulator, and compiled as far as ptxas.
 cuda: $(VENV)/installed-cuda-test
-	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest tests/cuda/simulated
-	$(RUN) -m pytest tests/cuda/ptx
+	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest tests/cuda/simulated $(PROCESSES)
+	$(RUN) -m pytest tests/cuda/ptx $(PROCESSES)
 
 # For a machine with a GPU: the tests of the simulator on it, and what was seen in bench/RESULTS-cuda.md.
 gpu: $(VENV)/installed-cuda $(VENV)/installed-cuda-test

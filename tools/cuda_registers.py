@@ -97,6 +97,8 @@ def family(source: Source) -> str:
         return "indexing and lifted"
     if "outer_size" in words:
         return "rows and scans"
+    if "at_table" in words:
+        return "optimizers"
     if "seed" in words:
         return "random numbers"
     if "at_logarithms" in words:
@@ -153,6 +155,22 @@ def random() -> None:
     torch.randint(9, (8,), device="cuda")
 
 
+def optimizers() -> None:
+    """Steps of optimizers over many parameters."""
+    for dtype in (torch.float32, torch.float64):
+        for make in (
+            lambda p: torch.optim.SGD(p, 0.1), lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
+            lambda p: torch.optim.Adam(p, weight_decay=0.1, amsgrad=True), torch.optim.AdamW,
+            torch.optim.RMSprop, torch.optim.NAdam, torch.optim.Adadelta,
+        ):  # fmt: skip
+            parameters = [torch.zeros(9, device="cuda", dtype=dtype) for _ in range(3)]
+            optimizer = make([torch.nn.Parameter(x) for x in parameters])
+            for _ in range(2):
+                for p in optimizer.param_groups[0]["params"]:
+                    p.grad = torch.zeros_like(p)
+                optimizer.step()
+
+
 def operators(dtype: str) -> Callable[[], None]:
     """All of the operator table with one dtype, forward and backward."""
 
@@ -193,6 +211,7 @@ def main() -> None:
     sources += noted(windows)
     sources += noted(attention)
     sources += noted(random)
+    sources += noted(optimizers)
     sources += noted(operators("float32"))
     # One text may have several names, in its first line.
     sources = list({x.text.partition("\n")[2]: x for x in sources}.values())

@@ -10,6 +10,7 @@ entries of their backend alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
 import numpy as np
@@ -133,6 +134,10 @@ class Backend:
     def copied(self, array: Array, order: str = "C") -> Array:
         """A new array of the same elements, in C order or ("K") in theirs."""
         self.refuse("clone")
+
+    def together(self) -> AbstractContextManager[None]:
+        """A block in which formulas may wait for others, to run together at its end."""
+        return nullcontext()
 
     def synchronise(self) -> None:
         """Wait until all that was launched is done."""

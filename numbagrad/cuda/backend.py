@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..executor.plan.forms import Form, contiguous, dense
 from ..executor.plan.operations import Operation
 from ..executor.plan.sharing import bounds
 from ..executor.planned_backend import PlannedBackend
-from . import attention, indexing, launches, library, philox, windows
+from . import attention, indexing, launches, library, philox, together, windows
 from .array import Adopted, CudaArray
 from .driver import driver
 from .lowering import lower
@@ -134,6 +135,7 @@ class CudaBackend(PlannedBackend):
         if form.strides != array.strides and array.size > 1:
             array = self.copied_to(form, array)
         host = np.ndarray(form.shape, form.dtype, None, 0, form.strides)
+        together.flush()
         driver().download(host.ctypes.data, array.address, host.nbytes, array.block.device)
         return host
 
@@ -151,13 +153,19 @@ class CudaBackend(PlannedBackend):
     def _copy_between(self, target: CudaArray, source: CudaArray) -> None:
         """A copy to another device: moved by the driver, converted there."""
         own = self.in_order(source)
+        together.flush()
         there = self._new(contiguous(source.shape, source.dtype), target.block.device)
         driver().move(there.address, own.address, own.nbytes, own.block.device)
         self.copy(target, there)
 
     def synchronise(self) -> None:
         """See :class:`Backend`."""
+        together.flush()
         driver().synchronise()
+
+    def together(self) -> AbstractContextManager[None]:
+        """See :class:`Backend`."""
+        return together.together()
 
     # --- kernels ---
 
@@ -213,6 +221,7 @@ class CudaBackend(PlannedBackend):
     def run_function(self, name: str, function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         """See :class:`Backend`: as a CUDA function of one thread, so that loops run in order."""
         index = next(x.block.device for x in arrays if isinstance(x, CudaArray))
+        together.flush()
         driver().run_function(function, arrays, index)
 
     def argsort(self, array: CudaArray, dim: int, descending: bool) -> CudaArray:
@@ -249,6 +258,8 @@ class CudaBackend(PlannedBackend):
 
     def run(self, operation: Operation) -> None:
         """Run one operation on the memory that its views lie in."""
+        if together.keeps(operation):
+            return
         index = _device_of(next(operation.writes).memory.array)
         launches.run(lower(operation), lambda memory: memory.address, (), index)
 

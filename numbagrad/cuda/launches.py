@@ -81,6 +81,10 @@ def bits_of(value: Any, dtype: str) -> int:
     return int(word)
 
 
+#: What is called before something is launched: runs what waits (``together.py``).
+before_launches: list[Callable[[], None]] = []
+
+
 def run(
     launches: Sequence[Launch],
     start_of: Callable[[Memory], int],
@@ -88,6 +92,8 @@ def run(
     device: int = 0,
 ) -> None:
     """Run launches one after another; ``start_of`` gives the address of a block of memory."""
+    for run_before in before_launches:
+        run_before()
     where = driver()
     scratch: dict[int, Any] = {}  # what launches hand to one another
     for launch in launches:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..executor.plan.forms import dense
+from . import together
 from .array import CudaArray
 from .driver import driver
 from .forwards import OF_LIBRARY, OWN
@@ -39,6 +41,13 @@ HOSTED = frozenset(
 refused: set[str] = set()
 
 
+def _library(index: int) -> AbstractContextManager[Any]:
+    """What functions of CuPy run under, once what waits was launched."""
+    together.flush()
+    made: AbstractContextManager[Any] = driver().library(index)
+    return made
+
+
 def forward_of(where: CudaBackend, operator: Any) -> Callable[..., Any] | None:
     """What runs in the place of the forward of an operator; None for one that runs as it is."""
     name = operator.name
@@ -57,7 +66,7 @@ def _call(where: CudaBackend, operator: Any, forward: Callable[..., Any], *argum
     The host says as well what is wrong with values that no forward takes, as singular matrices.
     """
     try:
-        with driver().library(_device_of(arguments)):
+        with _library(_device_of(arguments)):
             return _taken(where, forward(*[_given(x) for x in arguments]))
     except (TypeError, ValueError, AttributeError, NotImplementedError, np.linalg.LinAlgError):
         refused.add(operator.name)
@@ -66,7 +75,7 @@ def _call(where: CudaBackend, operator: Any, forward: Callable[..., Any], *argum
 
 def sorted_with_order(where: CudaBackend, index: CudaArray) -> tuple[CudaArray, CudaArray]:
     """The stable order that sorts a vector, and its sorted elements."""
-    with driver().library(index.block.device):
+    with _library(index.block.device):
         given = _given(index)
         order = given.argsort(kind="stable")
         return _taken(where, order), _taken(where, given[order])
@@ -107,7 +116,7 @@ def argsort(where: CudaBackend, array: CudaArray, dim: int, descending: bool) ->
     """The stable order of a dimension."""
     if array.dtype.kind == "b":
         array = where.converted(array, np.dtype(np.uint8))
-    with driver().library(array.block.device):
+    with _library(array.block.device):
         return _taken(where, _order(_given(array), dim, descending))
 
 
@@ -132,7 +141,7 @@ class Namespace:
         function = getattr(np, name)
 
         def call(*arguments: Any, **options: Any) -> Any:
-            with driver().library(_device_of(arguments)):
+            with _library(_device_of(arguments)):
                 given = [_given(x) for x in arguments]
                 return _taken(self._where, function(*given, **options))
 

@@ -39,6 +39,16 @@ def _taken(name: str = "x") -> Formula:
     return Formula((name,), [symbol(name)])
 
 
+@functools.lru_cache(maxsize=256)
+def _constant_of(value: Any, text: str) -> Formula:
+    return Formula((), [constant(value)])
+
+
+def _constant(value: Any) -> Formula:
+    """The formula of a number."""
+    return _constant_of(value, repr(value))  # -0.0 equals 0.0, and True equals 1
+
+
 @functools.cache
 def _negated() -> Formula:
     return Formula(("x",), [-symbol("x")])
@@ -80,8 +90,9 @@ class PlannedBackend(Backend):
             self.fill(array.imag, number.imag)
         elif array.size:
             element = half.readable(half.converted(np.array(number), array.dtype)).item()
-            filled = Formula((), [constant(element)])
-            self.run(Pointwise("fill", filled, (), (view_of(array),), _computed(array), ()))
+            self.run(
+                Pointwise("fill", _constant(element), (), (view_of(array),), _computed(array), ())
+            )
 
     def copy(self, target: Array, source: Array) -> None:
         """See :class:`Backend`."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.hooks.tensor_hooks import RemovableHandle, add_hook
+from ..backend import Backend, foreign
 from ..executor import capture
 from ..nn.module import forget_gradient
 from ..ops.arguments.check import check_constructor
@@ -245,7 +246,11 @@ class Optimizer:
                 loss = closure()
         with no_grad():
             for group in self.param_groups:
-                self._update_group(group)
+                if (where := _elsewhere(group)) is None:
+                    self._update_group(group)
+                else:
+                    with where.together():
+                        self._update_group(group)
         return loss
 
     def _update_group(self, group: dict[str, Any]) -> None:
@@ -452,6 +457,12 @@ def noting_state(read: Callable[[Optimizer], None]) -> Iterator[None]:
             delattr(Optimizer, "state")
         else:
             setattr(Optimizer, "state", before)  # noqa: B010
+
+
+def _elsewhere(group: dict[str, Any]) -> Backend | None:
+    """The backend of a group's parameters; None for the CPU, and while a program is recorded."""
+    parameters = group["params"]
+    return foreign(parameters[0]._array) if parameters and capture.active is None else None
 
 
 def gradient_of(parameter: Tensor, group: dict[str, Any]) -> Tensor:

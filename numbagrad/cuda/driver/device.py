@@ -123,6 +123,8 @@ class Device:
     #: Threads of a block, and of a warp; elements that a thread of a reduction takes at least
     #: before the work is cut into segments.
     threads, lanes, segment = 256, 32, 16
+    #: Elements of a piece of an optimizer's step.
+    piece = 4096
 
     def __init__(self) -> None:
         self.device_count = count_devices()

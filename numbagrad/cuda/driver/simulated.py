@@ -96,6 +96,8 @@ class Simulated:
     #: Threads of a block, and of a warp; blocks of a launch; elements that a thread of a reduction
     #: takes at least before the work is cut into segments.
     threads, lanes, blocks, segment = 4, 2, 3, 8
+    #: Elements of a piece of an optimizer's step.
+    piece = 8
 
     def __init__(self) -> None:
         self._allocated = self._peak = 0

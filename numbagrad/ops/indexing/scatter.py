@@ -16,6 +16,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import Node, edge_of
 from ...autograd.once_differentiable import with_history
 from ...autograd.writes.inplace import write_inplace
+from ...backend import on_host
 from ...executor import capture
 from ...executor import indexing as executor
 from ...executor.arrays import filled_like
@@ -286,7 +287,7 @@ def _product_gradient(
     )
     if grad_mode.enabled and to_src._requires_grad:
         capture.refuse("the gradient of the gradient of a product, a branch on values")
-        if (_of_all_samples(zeros)._array > 1).any():
+        if (on_host(_of_all_samples(zeros)._array) > 1).any():
             to_src = with_history(to_src, _SeveralZeros((edge_of(to_src),), how[2]))
     return to_input, to_src
 

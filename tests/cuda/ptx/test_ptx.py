@@ -17,7 +17,9 @@ from cuda_registers import (  # noqa: E402
     assembled,
     family,
     noted,
+    optimizers,
     products,
+    random,
     windows,
 )
 
@@ -92,6 +94,39 @@ def test_convolutions_and_poolings_are_assembled(architecture):
         report = assembled(source, architecture)
         assert (report.spills, report.stack) == (0, 0), source.text
         assert report.registers * source.threads <= 1 << 16
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_attention_is_assembled(architecture):
+    """Forward and backward in three dtypes; the widest have two kernels for keys and values."""
+
+    def calls():
+        for dtype, width in ((torch.float32, 256), (torch.float64, 64), (torch.float16, 128)):
+            q = torch.zeros(1, 1, 9, width, device="cuda", dtype=dtype, requires_grad=True)
+            F.scaled_dot_product_attention(q, q, q, is_causal=True).sum().backward()
+
+    sources = [x for x in noted(calls) if family(x) == "attention"]
+    assert len(sources) >= 12
+    for source in sources:
+        report = assembled(source, architecture)
+        assert (report.spills, report.stack) == (0, 0), source.text
+        assert report.registers * source.threads <= 1 << 16
+        assert report.shared <= 48 << 10
+
+
+@pytest.mark.parametrize("calls", [random, optimizers])
+def test_random_numbers_and_optimizers_are_assembled(calls):
+    sources = [x for x in noted(calls) if family(x) in ("random numbers", "optimizers")]
+    assert len(sources) > 8
+    for source in sources[::3]:
+        assert assembled(source, (9, 0)).spills == 0, source.text
+
+
+def test_reductions_meet_by_exchange():
+    sources = noted(lambda: torch.zeros(64, 5000, device="cuda").sum(1))
+    (source,) = [x for x in sources if ", rows," in x.text.partition("\n")[0]]
+    text, _ = compile_to_ptx(source, (8, 0))
+    assert text.count("shfl.sync.bfly.b32") == 8  # five bits of a warp, and three of eight warps
 
 
 def test_formulas_read_sixteen_bytes_at_once():

@@ -15,6 +15,13 @@ MISSING: frozenset[str] = frozenset()
 REFUSED_BY_LIBRARY: frozenset[str] = frozenset()
 
 
+@pytest.fixture(autouse=True)
+def _library_refuses_what_is_known():
+    """No forward was refused by CuPy's arrays, so that the host ran it."""
+    yield
+    assert library.refused == REFUSED_BY_LIBRARY
+
+
 @pytest.mark.parametrize("entry", POINTWISE_ENTRIES, ids=by_name)
 def test_formulas(entry):
     dtype = next(x for x in ("float32", "int64") if entry.admits(x))
@@ -34,6 +41,8 @@ def test_other_operators_or_the_name_of_what_is_missing(entry):
     compare_or_name(entry, "cuda", MISSING)
 
 
-def test_what_the_library_refuses_is_known():
-    """Runs last: operators whose forward CuPy's arrays refused, so that the host ran them."""
-    assert library.refused == REFUSED_BY_LIBRARY
+@pytest.mark.parametrize(
+    "entry", [x for x in ENTRIES if x.differentiable and x.admits("float64")], ids=by_name
+)
+def test_gradients_of_gradients_of_other_operators(entry):
+    compare(entry, "cuda", "float64", 2)
