@@ -119,7 +119,7 @@ class Dual:
         self.level = level
         self._primal: Any = primal
         self._tangent: Any = tangent
-        #: The array of the primal, if it is no Tensor yet.
+        #: The version cell of the primal, if it is no Tensor yet.
         self._version_cell: list[Any] | None = None
 
     @property

@@ -106,7 +106,7 @@ class ViewOperator(SharedMemory):
         )  # fmt: skip
 
     def _leave(self, made: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]) -> Tensor:
-        """What the launcher leaves to Python.
+        """The calls that the launcher of subscripts and other views misses.
 
         A view without elements is made again: those that NumPy makes of a subscript have lost their
         place in the memory, which ``forward`` knows.
