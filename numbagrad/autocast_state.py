@@ -1,4 +1,4 @@
-"""What a thread computes in lower precision: the switches that ``amp.autocast`` sets.
+"""The switches that ``amp.autocast`` sets: the operators that a thread computes in lower precision.
 
 Kept apart from ``amp``, which most programs never import: checkpoints and compiled functions have
 to know whether anything is set.

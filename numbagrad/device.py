@@ -139,7 +139,7 @@ CPU = device("cpu")
 
 
 class _Defaults(threading.local):
-    """What the creation functions of one thread use: the innermost ``with`` block, or `base`."""
+    """The device of one thread's creation functions: the innermost ``with`` block, or `base`."""
 
     def __init__(self) -> None:
         self.base = CPU

@@ -318,7 +318,7 @@ def scalar_dtype(value: bool | int | float | complex) -> dtype:
 # ---------------------------------------------------------------------------------------------
 
 _default_dtype = float32
-#: What is called when another dtype becomes the default.
+#: Called when another dtype becomes the default.
 _listeners: list[Callable[[], None]] = []
 
 

@@ -60,7 +60,7 @@ class OperatorFunction(Function):
 
     @classmethod
     def forward(cls, *arguments: Any, **options: Any) -> Any:
-        """What the operator computes, without a history."""
+        """The results of the operator, without a history."""
         with no_grad():
             return cls.operator()(*arguments, **options)
 

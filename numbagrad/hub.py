@@ -43,7 +43,7 @@ def set_dir(d: str | os.PathLike[str]) -> None:
 
 
 def _module(folder: str, source: str) -> ModuleType:
-    """What ``hubconf.py`` of a folder defines."""
+    """The names that ``hubconf.py`` of a folder defines."""
     if source not in ("github", "local"):
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
     if source != "local":
@@ -95,7 +95,7 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """What the function ``model`` of the file ``hubconf.py`` in a folder returns.
+    """The result of the function ``model`` of the file ``hubconf.py`` in a folder.
 
     Args:
         repo_or_dir: the folder.
@@ -188,7 +188,7 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = True,
 ) -> Any:
-    """What a checkpoint at a ``file:`` URL holds, or its copy in a folder if it is there already.
+    """The object in a checkpoint at a ``file:`` URL, or in its copy in a folder if there is one.
 
     Args:
         url: of a file on this machine.

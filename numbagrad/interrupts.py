@@ -22,7 +22,7 @@ from typing import Any
 
 
 class uninterrupted:  # noqa: N801 - a context, named for how it reads
-    """What is run within is finished; then the handler of an interrupt that came is called.
+    """The block is finished; then the handler of an interrupt that came is called.
 
     Python handles signals in the main thread: in other threads nothing changes, as nothing there
     is interrupted. A handler that is not Python's, or that ignores interrupts, stays in place. It

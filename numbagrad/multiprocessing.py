@@ -29,7 +29,7 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def get_sharing_strategy() -> str:
-    """What ``set_sharing_strategy`` was told last."""
+    """The last setting of ``set_sharing_strategy``."""
     return _strategy
 
 
@@ -67,7 +67,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(fn: Any, index: int, args: tuple[Any, ...], report: str) -> None:
-    """What a process does: the function, and its traceback into a file if it fails."""
+    """The body of a process: the function, and its traceback into a file if it fails."""
     try:
         fn(index, *args)
     except KeyboardInterrupt:

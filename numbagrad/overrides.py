@@ -54,7 +54,7 @@ class TorchFunctionMode:
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """What ``func(*args, **kwargs)`` is to return."""
+        """The result that ``func(*args, **kwargs)`` is to have."""
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:

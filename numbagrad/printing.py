@@ -21,7 +21,7 @@ from numbagrad.dtype import bool_, complex_of, dtype, get_default_dtype, int64
 
 @dataclass
 class _Options:
-    """What `set_printoptions` sets."""
+    """The options that `set_printoptions` sets."""
 
     precision: int = 4
     threshold: float = 1000

@@ -29,7 +29,7 @@ _depth = 0
 
 
 class _Installed:
-    """What ``install_as_torch`` returns: leaving it as a context takes the name away again."""
+    """The result of ``install_as_torch``: leaving it as a context takes the name away again."""
 
     def __enter__(self) -> ModuleType:
         return _package()
@@ -96,7 +96,7 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 class _Distribution(importlib.metadata.Distribution):
-    """What ``importlib.metadata`` says of torch while this package is torch."""
+    """The metadata of torch for ``importlib.metadata`` while this package is torch."""
 
     _FILES = {
         "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {TORCH_VERSION}\n",

@@ -38,7 +38,7 @@ _settings = _Settings()
 
 
 def get_float32_matmul_precision() -> str:
-    """What ``set_float32_matmul_precision`` was given last."""
+    """The last setting of ``set_float32_matmul_precision``."""
     return _settings.precision
 
 
@@ -136,7 +136,7 @@ def get_deterministic_debug_mode() -> int:
 
 
 def get_num_interop_threads() -> int:
-    """What ``set_num_interop_threads`` was given, or the number of CPUs."""
+    """The setting of ``set_num_interop_threads``, or the number of CPUs."""
     return _settings.interop_threads or available_cpus()
 
 

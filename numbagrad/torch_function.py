@@ -40,7 +40,7 @@ def disabled_torch_function(
 
 
 class _State(threading.local):
-    """What is switched off, and the modes that were entered, in one thread."""
+    """Contexts that switch classes off, and the modes that were entered, in one thread."""
 
     def __init__(self) -> None:
         #: How many contexts say that classes are not to be asked.
@@ -158,7 +158,7 @@ def _asked(found: list[Any]) -> Iterator[tuple[Any, Callable[..., Any]]]:
 def ask(
     function: Any, name: str, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """What the first of the modes and classes that knows says the call is to return.
+    """The result of the call by the first of the modes and classes that knows one.
 
     Args:
         function: the public function that was called.

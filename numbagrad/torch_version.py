@@ -18,7 +18,7 @@ _PHASES = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "c": -1, "rc": 
 
 
 def _key(version: Any) -> tuple[Any, ...]:
-    """What versions are ordered by: numbers, phase, and what stands behind a plus sign."""
+    """The sort key of versions: numbers, phase, and the part behind a plus sign."""
     if not isinstance(version, str):
         is_numbers = isinstance(version, Iterable)
         version = ".".join(str(part) for part in version) if is_numbers else str(version)

@@ -198,7 +198,7 @@ class GradScaler:
         return self._enabled
 
     def get_growth_factor(self) -> float:
-        """What the scale grows by."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
@@ -206,7 +206,7 @@ class GradScaler:
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale shrinks by."""
+        """The factor by which the scale shrinks."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
@@ -225,7 +225,7 @@ class GradScaler:
         return self._growth_tracker if self._enabled else 0
 
     def state_dict(self) -> dict[str, Any]:
-        """What ``load_state_dict`` takes; empty where nothing is scaled."""
+        """The state that ``load_state_dict`` takes; empty where nothing is scaled."""
         if not self._enabled:
             return {}
         return {

@@ -1,4 +1,4 @@
-"""What the arguments of a call are called, for warnings that name one of them."""
+"""Names of the arguments of a call, for warnings that name one of them."""
 
 from __future__ import annotations
 

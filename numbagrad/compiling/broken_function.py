@@ -68,7 +68,7 @@ class BrokenFunction:
     def call_and_find(
         self, *args: Any, **kwargs: Any
     ) -> tuple[Any, list[tuple[Piece, Recorded | None]]]:
-        """What a call returns, and the pieces that ran in it, each with its program."""
+        """The result of a call, and the pieces that ran in it, each with its program."""
         with self._lock:
             found: list[tuple[Piece, Recorded | None]] = []
             self.collected = found

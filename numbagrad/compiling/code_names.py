@@ -1,4 +1,4 @@
-"""What code names: the globals, attributes, modules and texts that a function may read by name.
+"""Names in code: the globals, attributes, modules and texts that a function may read by name.
 
 ``reachable_state.py`` watches what the code that runs can name, and ``listening.py`` asks which
 name a call of ``getattr`` was given. Both need instructions alone, not the source.

@@ -1,4 +1,4 @@
-"""What a call leaves behind beside its writes: how that is described, and made again by a run.
+"""Effects of a call beside its writes: how they are described, and made again by a run.
 
 ``effects_of_call.py`` describes it for a recorded call; ``recorded.py`` makes it after each run of
 the program: tensors with their graph and count of writes, and gradients.
@@ -263,7 +263,7 @@ class Live:
 
 @dataclasses.dataclass
 class Effects:
-    """What a call leaves behind beside what it writes into given memory.
+    """Effects of a call beside its writes into given memory.
 
     ``flags`` are the leaves of which it changed whether they require gradients, and what to.
     ``attributes`` are entries of dictionaries where it put tensors that it made.

@@ -23,7 +23,7 @@ from .watched import Assigned
 
 
 class EffectsOfCall:
-    """What one call left behind.
+    """The effects of one call.
 
     ``may_be_written`` says that the results are of the middle of a function, which may write them.
 
@@ -75,7 +75,7 @@ class EffectsOfCall:
         result: Any,
         assigned: Sequence[Assigned],
     ) -> Effects:
-        """What the call with these arguments left behind; ``result`` is what it returned."""
+        """The effects of the call with these arguments, which returned ``result``."""
         flags = self._flags()
         gradients = self._gradients()
         versions = self._versions()

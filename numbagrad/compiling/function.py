@@ -330,7 +330,7 @@ class CompiledFunction:
         return self._broken
 
     def call_and_find(self, *args: Any, **kwargs: Any) -> tuple[Any, Recorded | None]:
-        """What a call returns, and the program that it ran, or that was recorded from it."""
+        """The result of a call, and the program that it ran, or that was recorded from it."""
         leaves, structure = flatten((args, kwargs))
         key = (structure, global_settings(), *_signatures(leaves))
         with self._lock:
@@ -357,7 +357,7 @@ class CompiledFunction:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What users set on this object, as on a function."""
+        """Attributes that users set on this object, as on a function."""
         return {key: value for key, value in vars(self).items() if key not in _OWN_ATTRIBUTES}
 
     @property
@@ -390,7 +390,7 @@ def _raise(reason: str) -> None:
 
 
 def _signatures(leaves: list[Any]) -> list[Any]:
-    """What decides the program of the arguments; one tensor given twice is not two tensors."""
+    """The signature of the arguments; one tensor given twice is not two tensors."""
     tensors = [id(leaf) for leaf in leaves if is_a(leaf, Tensor)]
     found = [_signature(leaf) for leaf in leaves]
     if len(set(tensors)) < len(tensors):
@@ -418,7 +418,7 @@ class Identity:
 
 
 def _signature(leaf: Any) -> Any:
-    """What decides the program of an argument."""
+    """The signature of an argument."""
     if is_a(leaf, Tensor):
         array = leaf._array
         extras = extras_of(leaf)

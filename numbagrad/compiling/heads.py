@@ -1,4 +1,4 @@
-"""What is read of functions, classes, cells and tensors to tell whether they are what they were.
+"""The parts of functions, classes, cells and tensors that are read to see whether they changed.
 
 ``walk.py`` gives these functions to ``Watched``: each reads, in Python, what the words of
 ``program/object_words.py`` tell to compiled code.

@@ -1,4 +1,4 @@
-"""What runs in a recorded call, as Python reports it: functions that are entered, and calls of C.
+"""Events of a recorded call, as Python reports them: functions entered, and calls of C.
 
 ``recording.py`` listens while it calls the function. What functions in Python read is watched from
 the moment they are entered (``reachable_state.py``); a function in C has to be one that is known to

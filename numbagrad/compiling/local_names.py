@@ -1,4 +1,4 @@
-"""What statements of a function do to its local names: which they read, bind, and surely bind.
+"""Local names in statements of a function: which are read, bound, and surely bound.
 
 ``splitting.py`` decides with this which statements may move into a function of their own, what that
 is given, and what it gives back. Whatever is not certain counts against it.
@@ -202,7 +202,7 @@ class Flow:
 
 
 def _both(a: frozenset[str] | None, b: frozenset[str] | None) -> frozenset[str] | None:
-    """What is bound after one of two ways was taken."""
+    """The names that are bound after one of two ways was taken."""
     if a is None or b is None:
         return b if a is None else a
     return a & b

@@ -1,4 +1,4 @@
-"""What the state of an object consists of, for every kind of object that can be watched.
+"""The parts of an object's state, for every kind of object that can be watched.
 
 ``reachable_state.py`` follows what is read here and compares it before each run. A class whose
 instances hold state in C that is not listed here is *hidden*: a function that names such an object
@@ -151,7 +151,7 @@ def _is_link(value: Any) -> bool:
 
 
 def _of_exception(value: Any) -> Callable[[], list[Any]]:
-    """What an exception was made with, what it came from, and what was set on it."""
+    """The arguments of an exception, its cause, and attributes that were set on it."""
 
     def read() -> list[Any]:
         extras = vars(value)
@@ -195,7 +195,7 @@ def is_decimal(value: Any) -> bool:
 
 
 def decimal_context() -> list[Any]:
-    """What the decimal numbers of this thread are rounded by, and what has happened to them."""
+    """The rounding of this thread's decimal numbers, and the flags that they raised."""
     context: Any = sys.modules["decimal"].getcontext()
     return [repr(context), *[key for key, is_set in context.traps.items() if is_set]]
 
@@ -308,7 +308,7 @@ UNSET = object()
 
 
 def slot_values(value: Any, slots: list[Any]) -> list[Any]:
-    """What the slots of an object hold."""
+    """The values of the slots of an object."""
     found = []
     for slot in slots:
         try:

@@ -1,4 +1,4 @@
-"""What a call can read: the tensors it may use, and the Python values it may branch on.
+"""The reachable state of a call: tensors it may use, and Python values it may branch on.
 
 A program is valid as long as all of that is what it was while the call was recorded. Found by
 walking (``walk.py``) from the function, and from every function of an installed package that runs

@@ -112,7 +112,7 @@ class Recorded(ProgramPair):
         self._find_result: Callable[[Sequence[Array], Sequence[Any]], Any] | None = None
         if effects.backward is None and not effects.flags and not effects.attributes:
             self._find_result = finder_of_all(effects.structure, effects.returned)
-        #: What sources of numbers count their runs in.
+        #: Sources of numbers count their runs in this.
         states = [getattr(source, "state", None) for source in program.sources]
         self._counts = [state for state in states if state is not None]
         #: Whether a run is one call of compiled code, with nothing around it.
@@ -135,12 +135,12 @@ class Recorded(ProgramPair):
 
     @property
     def signature(self) -> str:
-        """What the program is given."""
+        """The inputs of the program."""
         return signature_of(self.program.given)
 
     @property
     def kept(self) -> tuple[Kept, ...]:
-        """What the node of its results keeps of the run, if they can be differentiated later."""
+        """The values that the node of its results keeps, if they can be differentiated later."""
         live = self._effects.backward
         if live is None:
             return ()
@@ -209,7 +209,7 @@ class Recorded(ProgramPair):
         return self._leave(Run(results, leaves), attach=reused is None)
 
     def replay(self, given: tuple[Any, ...]) -> Any:
-        """What a call returns, if compiled code sees that nothing has changed; else CHANGED."""
+        """The result of a call, if compiled code sees that nothing has changed; else CHANGED."""
         numbers = self.numbers.places
         # Compiled code knows numbers by their identity.
         arguments = self.numbers.known(given) if numbers else given
@@ -286,7 +286,7 @@ class Recorded(ProgramPair):
             raise
 
     def _given_with(self, arguments: Sequence[Any]) -> list[Array]:
-        """What the program is given if it is called with these arguments."""
+        """The inputs of the program for a call with these arguments."""
         given = list(self._given)
         for place, argument in self._passed:
             given[place] = arguments[argument]._array
@@ -303,7 +303,7 @@ class Recorded(ProgramPair):
             version_cell_of(place.find(leaves))[0] += count
 
     def _undoing(self, leaves: Sequence[Any], run: Callable[..., Any], *arguments: Any) -> Any:
-        """What ``run`` returns; if it raises, what it wrote is taken back."""
+        """The result of ``run``; if that raises, its writes are taken back."""
         undo = self._undo
         if undo.needed:
             undo.prepare(self._given_with(leaves))

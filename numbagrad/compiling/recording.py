@@ -162,7 +162,7 @@ class Recording:
         finder: ChangeFinder,
         read: list[Optimizer],
     ) -> Any:
-        """What the function returns; adds to ``read`` the optimizers whose state it asks for."""
+        """The result of the function; adds to ``read`` the optimizers whose state it asks for."""
         groups = [group for each in reachable.optimizers for group in each.param_groups]
         # One thread records at a time, hence first.
         with self.recorder.recording(), noting_state(read.append):

@@ -145,7 +145,7 @@ class Replay:
         return form.ctypes.data
 
     def _for_program(self, found: Found, native: NativeRun) -> dict[str, list[Any]]:
-        """What ``run`` needs: the arrays of the program, and which of them each call makes."""
+        """The tables of ``run``: the arrays of the program, and which of them each call makes."""
         kept = {place: array for _, _, array, place in found.kept}
         places = {slot: place for place, slot in enumerate(native.slots)}
         results = []

@@ -82,7 +82,7 @@ def verify(
 
 
 class Rounding:
-    """What of a difference between outcomes is rounding, which a fused program does differently.
+    """Separates rounding differences of a fused program from real errors.
 
     Of memory that was there before the call, what the call added to it is compared: a small write
     that the program does not know of is as wrong as a large one. Most rounding is told by its size.
@@ -273,7 +273,7 @@ class Previous:
 def _outcome(
     program: Program, roots: Sequence[Array], numbers: Sequence[float], random: RandomStates
 ) -> list[Array]:
-    """What a program makes of memory that it is given, and its results."""
+    """The memory that a program was given, after its run, and its results."""
     arrays = [as_view(root, view) for root, view in zip(roots, program.given, strict=True)]
     draws = any([isinstance(each, Call) and each.effect for each in program.operations])
     with random.repeated() if draws else contextlib.nullcontext(), capture.rehearsed():

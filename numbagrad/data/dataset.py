@@ -68,7 +68,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return self.tensors[0].size(0)
 
     def collated(self, indices: list[int]) -> list[Tensor]:
-        """What ``default_collate`` makes of these samples, by one lookup a tensor."""
+        """The batch of ``default_collate`` of these samples, by one lookup a tensor."""
         rows = new_tensor(np.asarray(indices, np.int64))
         return [tensor.index_select(0, rows) for tensor in self.tensors]
 

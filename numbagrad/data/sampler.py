@@ -154,7 +154,7 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """What a sampler draws, in lists of ``batch_size``; the last may be shorter, or dropped."""
+    """The indices of a sampler in lists of ``batch_size``; the last may be shorter, or dropped."""
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         _require_positive("batch_size", batch_size)

@@ -23,7 +23,7 @@ __all__ = ["get_worker_info"]
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """What code in a worker can know: its number, how many there are, its seed and its dataset."""
+    """A worker as its code sees it: its number, how many there are, its seed and its dataset."""
 
     id: int
     num_workers: int
@@ -35,7 +35,7 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What is known of the worker this runs in; None in the main process."""
+    """The description of the worker this runs in; None in the main process."""
     return _info
 
 

@@ -170,7 +170,7 @@ def poisson(rate: Tensor, generator: Generator | None = None) -> Tensor:
     return from_numpy(_drawn([given], _poisson, generator, given.dtype))
 
 
-#: What Stirling's formula leaves of log(k!), for small k.
+#: The remainder of log(k!) over Stirling's formula, for small k.
 _REST = [
     math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
     for k in range(10)

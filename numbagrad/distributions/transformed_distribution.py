@@ -104,7 +104,7 @@ class TransformedDistribution(Distribution):
         return total + sum_last(inner, dims - len(self.base_dist.event_shape))
 
     def _flipped(self, value: Any) -> Any:
-        """What a falling transform makes of a probability."""
+        """A probability after a falling transform."""
         sign: Any = 1
         for each in self.transforms:
             sign = sign * each.sign

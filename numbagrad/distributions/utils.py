@@ -83,7 +83,7 @@ class lazy_property:
 
 
 class _LazyOnClass(property):
-    """What stands for such a property on a class: documentation tools ask."""
+    """The value of such a property on a class: documentation tools ask for it."""
 
     def __init__(self, wrapped: Any) -> None:
         super().__init__(wrapped)

@@ -36,15 +36,15 @@ _SAVE = "torch.jit.save is not available in numbagrad: there is no TorchScript; 
 
 
 class Error(RuntimeError):
-    """What a script raises in torch."""
+    """The error that scripts raise in torch."""
 
 
 class TracingCheckError(Exception):
-    """What ``trace`` raises in torch where a program depends on values."""
+    """The error of ``trace`` in torch where a program depends on values."""
 
 
 class TracerWarning(Warning):
-    """What ``trace`` warns of in torch."""
+    """The warning of ``trace`` in torch."""
 
     @staticmethod
     def ignore_lib_warnings() -> None:
@@ -182,7 +182,7 @@ def enable_onednn_fusion(enabled: bool) -> None:
 
 
 def onednn_fusion_enabled() -> bool:
-    """What ``enable_onednn_fusion`` was told last."""
+    """The last setting of ``enable_onednn_fusion``."""
     return _onednn
 
 

@@ -1,4 +1,4 @@
-"""What people train with: modules, their parameters, layers, losses and initial values."""
+"""Neural networks: modules, their parameters, layers, losses and initial values."""
 
 from ..lazy import lazy_names
 from . import functional, init, module_hooks, parameter, utils

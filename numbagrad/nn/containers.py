@@ -22,7 +22,7 @@ Self = TypeVar("Self", bound=Module)
 
 
 class _Sequence(Module):
-    """What Sequential and ModuleList share: modules under the names "0", "1", ..."""
+    """Base of Sequential and ModuleList: modules under the names "0", "1", ..."""
 
     def _name_at(self, index: Any) -> str:
         """The name of the module at an index, counted from the end if negative."""

@@ -51,7 +51,7 @@ def _check_options(
 
 
 class _Convolution(Module):
-    """What all convolutions share: the options, the parameters and the text."""
+    """Base of all convolutions: the options, the parameters and the text."""
 
     rank: int
     transposed = False

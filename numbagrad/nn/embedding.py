@@ -24,7 +24,7 @@ def _row_of(name: str, row: int | None, count: int) -> int | None:
 
 
 class _Table(Module):
-    """What the layers share: a matrix with a row for each integer."""
+    """Base of the layers: a matrix with a row for each integer."""
 
     num_embeddings: int
     embedding_dim: int

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class LazyModuleMixin:
-    """What lazy modules share, in front of the class of the module in the list of bases.
+    """Base of lazy modules, in front of the class of the module in the list of bases.
 
     ``initialize_parameters`` is called with the arguments of the first call, and must give all
     parameters a shape (``materialize``). The module's class is ``cls_to_become`` from then on.

@@ -83,7 +83,7 @@ class Module(ModuleHooks, ModuleState):
     else:
 
         def forward(self, *inputs: Any) -> Any:
-            """What a call computes; defined by the subclass."""
+            """The forward of the module; defined by the subclass."""
             raise NotImplementedError(
                 f'Module [{type(self).__name__}] is missing the required "forward" function'
             )
@@ -480,7 +480,7 @@ class Module(ModuleHooks, ModuleState):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What a subclass says of itself between the parentheses."""
+        """The text of a subclass between the parentheses."""
         return ""
 
     def __repr__(self) -> str:
@@ -494,7 +494,7 @@ class Module(ModuleHooks, ModuleState):
 
 
 def forget_gradient(parameter: Tensor, set_to_none: bool) -> None:
-    """What ``zero_grad`` does to one parameter."""
+    """``zero_grad`` for one parameter."""
     gradient = parameter._accumulated
     if gradient is None:
         return

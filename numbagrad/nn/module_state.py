@@ -27,7 +27,7 @@ class _Keys(NamedTuple):
 
 
 class IncompatibleKeys(_Keys):
-    """What ``load_state_dict`` found missing, and what it had no place for."""
+    """The keys that ``load_state_dict`` found missing, and those it had no place for."""
 
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
@@ -41,7 +41,7 @@ class IncompatibleKeys(_Keys):
 
 
 class ModuleState:
-    """What a Module does to save and load its parameters and persistent buffers."""
+    """Saving and loading of a Module's parameters and persistent buffers."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -55,7 +55,7 @@ class ModuleState:
     _version = 1
 
     def get_extra_state(self) -> Any:
-        """What a subclass adds to the state; defined together with ``set_extra_state``."""
+        """The state that a subclass adds; defined together with ``set_extra_state``."""
         raise RuntimeError(f"{type(self).__name__} defines set_extra_state but no get_extra_state")
 
     def set_extra_state(self, state: Any) -> None:

@@ -26,7 +26,7 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
 
 
 class _Normalization(Module):
-    """What the layers share: a scale and a shift, each trained or None."""
+    """Base of the layers: a scale and a shift, each trained or None."""
 
     weight: Parameter | None
     bias: Parameter | None
@@ -146,7 +146,7 @@ class GroupNorm(_Normalization):
 
 
 class _ChannelNorm(_Normalization):
-    """What norms of channels share: their options and running averages of means and variances."""
+    """Base of norms of channels: their options and running averages of means and variances."""
 
     _version = 2
     ranks: tuple[int, ...]

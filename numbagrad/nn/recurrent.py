@@ -81,7 +81,7 @@ class RNNBase(Module):
         proj_size: if not 0, the size that an LSTM's hidden state is projected to.
     """
 
-    #: What torch's message on an input of other dimensions calls it.
+    #: The name of the input in torch's message on one of other dimensions.
     _noun = ""
 
     def __init__(

@@ -41,7 +41,7 @@ def _copies(layer: Module, count: int) -> ModuleList:
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: blocks, each with a residual connection and a norm.
+    """Base of encoder and decoder layers: blocks, each with a residual connection and a norm.
 
     Args:
         d_model: features.

@@ -21,7 +21,7 @@ __all__ = [
 
 
 class UninitializedTensorMixin:
-    """What parameters and buffers share whose shape is known at the first call of their module."""
+    """Base of parameters and buffers whose shape is known at the first call of their module."""
 
     __slots__ = ()
     cls_to_become: type[Tensor]

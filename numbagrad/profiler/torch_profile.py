@@ -18,7 +18,7 @@ __all__ = ["AutogradProfile", "DeviceType", "ProfilerAction", "ProfilerActivity"
 
 
 class ProfilerActivity(enum.Enum):
-    """What a profile looks at; only the CPU has anything to see."""
+    """Activities that a profile records; only the CPU has any."""
 
     CPU = 0
     XPU = 1
@@ -34,7 +34,7 @@ class DeviceType(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does in a step."""
+    """The action of a profile in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -43,7 +43,7 @@ class ProfilerAction(enum.Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What a profile can look at."""
+    """The activities that a profile can record."""
     return {ProfilerActivity.CPU}
 
 
@@ -96,7 +96,7 @@ def tensorboard_trace_handler(
 
 
 class _Times:
-    """What all profiles can do: begin, end, and show what ran."""
+    """Base of all profiles: they begin, end, and show the operators that ran."""
 
     def __init__(self) -> None:
         self._profile: Profile | None = None

@@ -66,7 +66,7 @@ class Block:
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """What a program does, as data; ``str()`` makes a text of it and ``svg()`` a picture."""
+    """The description of a program; ``str()`` makes a text of it and ``svg()`` a picture."""
 
     title: str
     rows: tuple[LaunchRow, ...]
@@ -121,7 +121,7 @@ class Description:
 
 
 def describe(program: Program, title: str) -> Description:
-    """What a program does. Looks every kernel up again, to name it."""
+    """The description of a program. Looks every kernel up again, to name it."""
     names = _names(program)
     rows = []
     library.forget_lookups()

@@ -64,7 +64,7 @@ _PASSES: dict[str, Callable[[list[Operation], set[Memory]], list[Operation]]] = 
     "groups": lambda operations, alive: grouped(operations),
 }
 
-#: What programs of the CPU go through; other backends list theirs (``Backend.passes``).
+#: Passes over programs of the CPU; other backends list theirs (``Backend.passes``).
 CPU_PASSES = (
     "elements", "checks_first", "fills", "copies", "dead", "parts", "sums", "loops", "dead",
     "apart", "recomputed", "epilogues", "dead", "in_place", "chains", "stacks", "factors",
@@ -104,7 +104,7 @@ class _Step:
     def __init__(self, operation: Operation):
         self.members = [operation]
         self.inputs: set[View] = set()
-        #: What its operations read, and what they write, by the memory it lies in.
+        #: The operands that its operations read and write, by the memory they lie in.
         self.read: dict[Memory, set[View]] = {}
         self.written: dict[Memory, set[View]] = {}
         self.nodes = 0

@@ -81,7 +81,7 @@ def _meet(touched: _Touched, views: Iterable[View], start: int, end: int) -> boo
 
 
 class Touched:
-    """What operations read and write, to see whether another may change places with them."""
+    """Reads and writes of operations, to see whether another may change places with them."""
 
     def __init__(self) -> None:
         self._read: dict[Memory, list[View]] = {}

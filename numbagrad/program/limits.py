@@ -1,4 +1,4 @@
-"""What this machine can do at most: arithmetic and memory traffic, measured once a process.
+"""Limits of this machine: arithmetic and memory traffic, measured once a process.
 
 The profiler prints what kernels achieve beside these. Both are measured with kernels of the same
 kind, on the threads that kernels use.

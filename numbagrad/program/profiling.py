@@ -61,7 +61,7 @@ class Event:
 
 
 class Profile:
-    """What ran inside a ``with profile() as p`` block, launch by launch.
+    """The launches that ran inside a ``with profile() as p`` block.
 
     ``str(p)`` is a table, ``p.events`` the launches, ``p.export_chrome_trace(path)`` writes them
     for ``chrome://tracing`` and Perfetto.
@@ -136,7 +136,7 @@ class Profile:
 
     @property
     def limits(self) -> Limits:
-        """What the machine can do at most; measured when first asked for."""
+        """The limits of the machine; measured when first asked for."""
         return limits()
 
     def table(self, rows: int = 40) -> str:

@@ -59,7 +59,7 @@ def name_of(function: Any) -> str:
 
 
 def returned(outputs: tuple[Array, ...], into: bool) -> Any:
-    """What a pointwise call with these outputs returns."""
+    """The result of a pointwise call with these outputs."""
     if into:
         return None
     return outputs if len(outputs) > 1 else outputs[0]

@@ -253,7 +253,7 @@ class Recorder:
         return returned(outputs, into)
 
     def _outputs_of(self, program: Any, operands: tuple[Any, ...], into: bool) -> tuple[Array, ...]:
-        """What a ``PointwiseProgram`` computes of operands; with ``into`` the last is written."""
+        """Results of a ``PointwiseProgram`` on operands; with ``into`` the last is written."""
         values, written = (operands[:-1], operands[-1]) if into else (operands, None)
         with self.pause():
             outputs = self._alone("pointwise", program, values, written)

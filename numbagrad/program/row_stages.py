@@ -150,7 +150,7 @@ def _differs(x: Input) -> bool:
 
 
 def _work(operation: RowLoop, outputs: list[KernelOperand], totals: list[KernelOperand]) -> Work:
-    """What a row loop computes, with the operands of its kernel."""
+    """The operation of a row loop, with the operands of its kernel."""
     stored = list(zip(outputs, operation.outputs, strict=True))
     summed = list(zip(totals, operation.totals, strict=True))
     return Work(

@@ -111,7 +111,7 @@ def compute_of(operation: Operation) -> str:
 
 
 def role(operation: Operation, space: Shape) -> str | None:
-    """What an operation does in a loop over ``space``, or None if it cannot be part of it."""
+    """An operation as part of a loop over ``space``, or None if it cannot be."""
     if isinstance(operation, Pointwise):
         if operation.shape == space:
             return ELEMENTS
@@ -327,7 +327,7 @@ def _used(wanted: list[Expression], computation: Computation) -> set[str]:
 
 
 def _finalised(operation: Reduce, result: View) -> list[Operation]:
-    """What a reduction does with its total."""
+    """The step of a reduction after its total."""
     _, final = operation.program.formulas
     if final is None:
         return []

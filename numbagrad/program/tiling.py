@@ -153,12 +153,12 @@ class _Member:
 
     @property
     def reads(self) -> list[View]:
-        """What it reads of blocks, whole."""
+        """The blocks that it reads whole."""
         return [use.view for use in self.uses if not use.written]
 
     @property
     def writes(self) -> list[View]:
-        """What it writes."""
+        """The views that it writes."""
         written = [use.view for use in self.uses if use.written]
         return [*written, *self.partials, *self.renamed]
 

@@ -1,4 +1,4 @@
-"""What an operation of a program costs by its definition: arithmetic, and memory read and written.
+"""Costs of operations of programs, by definition: arithmetic, and memory read and written.
 
 For people and for ratios: ``explanation.py`` prints these numbers, ``program/profiling.py``
 divides them by time. Elementary functions count as one operation, though a kernel does more.
@@ -62,7 +62,7 @@ def _nodes(expressions: object) -> int:
 
 
 def space(operation: Operation) -> str:
-    """What an operation runs over, as text: ``64×10``, or ``64×100, 100×10 -> 64×10``."""
+    """The sizes of an operation, as text: ``64×10``, or ``64×100, 100×10 -> 64×10``."""
     if isinstance(operation, RowLoop):
         return _sizes(operation.space)
     if isinstance(operation, Pointwise):

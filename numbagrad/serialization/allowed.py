@@ -1,4 +1,4 @@
-"""What checkpoints may name: the closed list of ``load`` with ``weights_only=True``.
+"""Names that checkpoints may use: the closed list of ``load`` with ``weights_only=True``.
 
 Containers, numbers, dates, and the functions of ``values.py``. For whatever a file may call there
 is a function here that checks the arguments, since what classes accept is more than they write.

@@ -1,4 +1,4 @@
-"""What checkpoints of the first format name, and what stands for it.
+"""Names in checkpoints of the first format, and the objects for them.
 
 They were written with NumPy's own functions, which trust what they are called with: a file could
 make objects of its bytes. Here functions that check their arguments stand for those, with

@@ -138,7 +138,7 @@ def _is_reduced_here(kind: type[Tensor]) -> bool:
 
 
 def _attributes_of(tensor: Tensor) -> dict[str, Any]:
-    """What users set on a tensor.
+    """Attributes that users set on a tensor.
 
     Raises:
         pickle.PicklingError: for an attribute that a tensor of another process could not have.

@@ -22,7 +22,7 @@ def add_safe_globals(safe_globals: Iterable[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What was declared safe."""
+    """The objects that were declared safe."""
     return list(_declared)
 
 
@@ -46,7 +46,7 @@ class safe_globals:
 
 
 def declared(name_of: Callable[[Any], tuple[str, str]]) -> dict[tuple[str, str], Any]:
-    """What was declared safe, by the module and the name that files may have for it.
+    """The objects that were declared safe, by module and name in files.
 
     Raises:
         ValueError, TypeError: for a declared tuple that is no object with its full name.

@@ -280,7 +280,7 @@ class _Slice:
 
 
 class _Entry:
-    """What a header says of a tensor."""
+    """The description of a tensor in a header."""
 
     __slots__ = ("dtype", "shape", "start", "stop")
 
@@ -344,7 +344,7 @@ class _File:
         self._content, self._start = content, 8 + size
 
     def entry(self, name: str) -> _Entry:
-        """What the header says of a tensor."""
+        """The description of a tensor in the header."""
         found = self.entries.get(name)
         if found is None:
             raise SafetensorError(f"File does not contain tensor {name}")

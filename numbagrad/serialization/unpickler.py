@@ -240,7 +240,7 @@ class ClosedUnpickler:
         self._push(found)
 
     def _make(self, function: Any, arguments: Any) -> None:
-        """What a class makes of arguments, as ``object.__new__`` does."""
+        """A new instance of a class with these arguments, as of ``object.__new__``."""
         if isinstance(function, type) and self._trusts(function) and type(arguments) is tuple:
             self._push(function.__new__(function, *arguments))
         else:

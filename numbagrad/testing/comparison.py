@@ -120,7 +120,7 @@ class _Comparison:
 
 
 def _mismatch_text(x: Any, y: Any, close: Any, rtol: float, atol: float) -> str:
-    """What is not close, how much of it, and where it differs most."""
+    """The elements that are not close: how many, and where they differ most."""
     exact = rtol == 0 and atol == 0
     with np.errstate(all="ignore"):
         absolute = np.abs(x - y)

@@ -281,7 +281,7 @@ class _Holder:
 
 
 class _Run:
-    """What the second run of a function has saved so far.
+    """Tensors that the second run of a function has saved so far.
 
     A tensor is handed out once: then nothing here keeps it any longer.
     """

@@ -46,7 +46,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 def _capsule_of(source: Any) -> Any:
-    """What an object hands out, of version 1 if it knows that."""
+    """The capsule that an object hands out, of version 1 if it knows that."""
     if not hasattr(source, "__dlpack__"):
         return source
     where = source.__dlpack_device__()[0] if hasattr(source, "__dlpack_device__") else 1

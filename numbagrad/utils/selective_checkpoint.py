@@ -39,7 +39,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the operator and its arguments.
+    """The context that a policy is told beside the operator and its arguments.
 
     Attributes:
         is_recompute: False: policies are only asked in forward.

@@ -108,7 +108,7 @@ CELLS = {
 
 
 def input_gates(mode: str, input: Tensor, weights: Weights) -> Tensor:
-    """What the input (..., features) contributes to the gates of every step."""
+    """The part of the gates of every step that comes from the input (..., features)."""
     bias = weights.input_bias
     if CELLS[mode].joins_biases and weights.hidden_bias is not None:
         bias = weights.hidden_bias if bias is None else bias + weights.hidden_bias

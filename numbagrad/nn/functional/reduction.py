@@ -1,4 +1,4 @@
-"""What losses share: the reduction to one number, by its name of today and by its flags of 2017.
+"""Reductions of losses to one number, by the name of today and by the flags of 2017.
 
 Called by the losses beside this file and by ``nn/loss.py``.
 """

@@ -1,4 +1,4 @@
-"""What undoes max pooling, max pooling over windows at random places, and names with indices.
+"""Max unpooling, max pooling over windows at random places, and names with indices.
 
 Called by users and by the layers of ``nn/unpooling.py``.
 """

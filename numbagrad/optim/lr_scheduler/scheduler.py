@@ -154,7 +154,7 @@ class LRScheduler:
         self._write(self._computed(rule))
 
     def _computed(self, rule: Callable[[], list[Any]]) -> list[Any]:
-        """What ``get_lr`` returns within a step, where it does not warn."""
+        """The result of ``get_lr`` within a step, where it does not warn."""
         self._get_lr_called_within_step = True
         try:
             return rule()

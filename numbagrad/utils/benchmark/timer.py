@@ -66,7 +66,7 @@ class Measurement:
 
     @property
     def title(self) -> str:
-        """What was timed."""
+        """The statement that was timed."""
         name = self.label or self.stmt
         return f"{name}: {self.sub_label}" if self.sub_label else name
 
