@@ -46,8 +46,10 @@ from numbagrad.cuda.memory import reset_peak_memory_stats as reset_peak_memory_s
 from numbagrad.cuda.random import get_rng_state as get_rng_state
 from numbagrad.cuda.random import get_rng_state_all as get_rng_state_all
 from numbagrad.cuda.random import initial_seed as initial_seed
-from numbagrad.cuda.random import seed as _seed_all
+from numbagrad.cuda.random import manual_seed as manual_seed
+from numbagrad.cuda.random import manual_seed_all as manual_seed_all
 from numbagrad.cuda.random import seed as seed
+from numbagrad.cuda.random import seed_all as seed_all
 from numbagrad.cuda.random import set_rng_state as set_rng_state
 from numbagrad.cuda.random import set_rng_state_all as set_rng_state_all
 from numbagrad.cuda.streams import Event as Event
@@ -166,7 +168,6 @@ class power_draw:
 reset_accumulated_memory_stats = _reset_accumulated_memory_stats
 reset_max_memory_allocated = _reset_max_memory_allocated
 reset_max_memory_cached = _reset_max_memory_cached
-seed_all = _seed_all
 class set_per_process_memory_fraction:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class set_sync_debug_mode:
@@ -177,14 +178,10 @@ class use_mem_pool:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class utilization:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
-def manual_seed(seed: int) -> None:
-    ...
-manual_seed_all = manual_seed
 def get_arch_list() -> list[str]:
     ...
 _MEMORY = ('empty_cache', 'max_memory_allocated', 'max_memory_cached', 'max_memory_reserved', 'mem_get_info', 'memory_allocated', 'memory_cached', 'memory_reserved', 'memory_stats', 'memory_stats_as_nested_dict', 'reset_accumulated_memory_stats', 'reset_max_memory_allocated', 'reset_max_memory_cached', 'reset_peak_memory_stats')
 _STREAMS = ('Event', 'Stream', 'StreamContext', 'current_stream', 'default_stream', 'set_stream', 'stream')
-_RANDOM = ('get_rng_state', 'get_rng_state_all', 'initial_seed', 'seed', 'seed_all', 'set_rng_state', 'set_rng_state_all')
-default_generators: tuple[Any, ...] = ()
+_RANDOM = ('default_generators', 'get_rng_state', 'get_rng_state_all', 'initial_seed', 'manual_seed', 'manual_seed_all', 'seed', 'seed_all', 'set_rng_state', 'set_rng_state_all')
 has_half = True
 has_magma = False
