@@ -30,7 +30,7 @@ COUNTS = {
     "sequence_loss": 8, "convolution.product": 4, "convolution.weights": 4,
     "generated.activation": 3, "generated.arithmetic": 4, "generated.bounds": 2,
     "generated.exponential": 1, "generated.reduction": 1, "matmul.division": 1,
-    "matmul.product": 6,
+    "matmul.pairs": 3, "matmul.product": 6,
 }  # fmt: skip
 
 

@@ -55,6 +55,11 @@ class Target(NamedTuple):
     has_many_registers: bool
     is_fused: bool
 
+    @property
+    def multiplies_bfloat16(self) -> bool:
+        """Whether it adds products of pairs of bfloat16 to float32 in one instruction."""
+        return self.vector_bits == 512 and "+avx512bf16" in self.features.split(",")
+
 
 #: CPUs that kernels are compiled for ahead, the newest first: microarchitecture levels of the
 #: x86-64 psABI, and Armv8 with its vector unit.

@@ -1,7 +1,8 @@
 """The matrix product of ndarrays: stacks of matrices through the launcher, the rest around it.
 
-Called by ``ops/products/matmul.py``. Integers and half precision have no kernel of their own: the
-latter computes in float32, integers go to NumPy.
+Called by ``ops/products/matmul.py``. Integers and float16 have no kernel of their own, and
+bfloat16 only where the CPU has an instruction (``bfloat16_products.py``): half precision computes
+in float32, integers go to NumPy.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..kernels.matmul import layout as matmul_layout
 from ..native import layout
 from ..native.layout import MatmulTable
 from . import capture, library, pool
+from .bfloat16_products import bfloat16_product
 from .builtin import LaunchMiss, Repairs, launcher, leave_to_recorder, make_builtin, runtime
 from .conversion import has_half, narrowed, widened
 from .mode import NATIVE
@@ -134,6 +136,12 @@ def matmul_and_tangent(
         _compile(code, a.dtype.name)
 
 
+def unrounded(a: Array, b: Array) -> Array:
+    """``a @ b`` of half precision as float32: for what raised ``HalfPrecision``."""
+    made = bfloat16_product(a, b, rounded=False)
+    return matmul(widened(a), widened(b)) if made is None else made
+
+
 def _without_launcher(a: Array, b: Array) -> Array:
     from .plan import direct  # which asks this file
 
@@ -166,7 +174,10 @@ def _reserve_scratch(name: str, address: int) -> None:
 def _general(a: Array, b: Array) -> Array:
     """Products that the launcher does not take as they are."""
     if has_half((a, b)):
-        return narrowed(matmul(widened(a), widened(b)), a.dtype)
+        made = bfloat16_product(a, b, rounded=True)
+        if made is None:
+            made = narrowed(matmul(widened(a), widened(b)), a.dtype)
+        return made
     if a.dtype.kind != "f":
         return _reference(a, b)
     batch = broadcast([a.shape[:-2], b.shape[:-2]])

@@ -20,8 +20,8 @@ from ..dispatch import interception
 from ..dispatch.bits import INTERCEPTED, TRANSFORMED
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
-from ..executor.conversion import convert, widened
-from ..executor.matmul import HalfPrecision
+from ..executor.conversion import convert
+from ..executor.matmul import HalfPrecision, unrounded
 from ..executor.matmul import matmul as product
 from ..ops.operators import native_launchers
 from ..ops.operators.base import Operator
@@ -195,7 +195,7 @@ class Linear(Operator):
         try:
             made = product(input, weight.T, rounded=False)
         except HalfPrecision:  # the sums are those of float32, and rounded once
-            made = product(widened(input), widened(weight.T))
+            made = unrounded(input, weight.T)
             _add.run_into(made, [made, bias])
             return convert(made, input.dtype)
         try:

@@ -96,6 +96,10 @@ MOST_COUNTERS, RESULT_BYTES, PARTIAL_BYTES = 64, 1 << 20, 1 << 23
 #: Words around the counters, which threads write, so that they share no cache line with others.
 APART = 16
 
+#: Products of bfloat16 by pairs (``pairs.py``): rows in a panel of A, columns in a panel of B, and
+#: bytes of B that pass over all rows, for the second-level cache.
+PAIR_ROWS, PAIR_COLUMNS, PAIR_BLOCK_BYTES = 12, 32, 1 << 18
+
 #: Vectors along the depth from which on tiles of dot products cost less than packing a small B.
 DOT_VECTORS = 12
 

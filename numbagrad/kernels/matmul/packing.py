@@ -21,7 +21,7 @@ from ...codegen.vector_emitter import (
 )
 
 
-def _transposed(emit: Emitter, vectors: Values) -> Values:
+def transposed(emit: Emitter, vectors: Values) -> Values:
     """Transpose the squares that lie beside each other in as many vectors as a square has rows.
 
     A square fills 16 bytes of each vector: what CPUs interleave in one instruction, and what LLVM
@@ -40,7 +40,7 @@ def _transposed(emit: Emitter, vectors: Values) -> Values:
     return vectors
 
 
-def _joined(emit: Emitter, parts: Values) -> Any:
+def joined(emit: Emitter, parts: Values) -> Any:
     """One vector of the elements of several, in order."""
     while len(parts) > 1:
         lanes = range(2 * parts[0].type.count)
@@ -77,9 +77,9 @@ def _transpose_runs(module: ir.Module, shape: TileShape) -> Any:
                 place = builder.gep(starts, [emit.word(0), emit.word(r)])
                 start = builder.load(place, typ=POINTER)
                 loaded.append(emit.load(emit.at(start, index), None, side))
-            vectors = [_joined(emit, loaded[r::side]) for r in range(side)]
+            vectors = [joined(emit, loaded[r::side]) for r in range(side)]
             places = emit.steps(at[0], width, side + 1)
-            for vector, place in zip(_transposed(emit, vectors), places, strict=False):
+            for vector, place in zip(transposed(emit, vectors), places, strict=False):
                 emit.store(vector, place)
             return places[side:]
 
