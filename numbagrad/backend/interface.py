@@ -82,6 +82,14 @@ class Backend:
         """A new ndarray with the elements of an array, in the order of its strides."""
         self.refuse("cpu")
 
+    def from_host_later(self, array: np.ndarray[Any, Any]) -> Array:
+        """``from_host`` that may return before pinned memory was read (``non_blocking=True``)."""
+        return self.from_host(array)
+
+    def to_host_later(self, array: Array) -> np.ndarray[Any, Any]:
+        """``to_host`` that may return before the elements are there; synchronising waits."""
+        return self.to_host(array)
+
     def view(
         self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
     ) -> Array:

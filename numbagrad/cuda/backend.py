@@ -22,6 +22,7 @@ from ..executor.planned_backend import PlannedBackend
 from . import attention, indexing, launches, library, philox, together, windows
 from .array import Adopted, CudaArray
 from .driver import driver
+from .driver.memory import is_pinned
 from .lowering import lower
 
 Shape = tuple[int, ...]
@@ -104,6 +105,16 @@ class CudaBackend(PlannedBackend):
         driver().upload(made.address, host.ctypes.data, host.nbytes, made.block.device)
         return made
 
+    def from_host_later(self, array: np.ndarray[Any, Any]) -> CudaArray:
+        """See :class:`Backend`: pinned memory without gaps is read when the stream gets there."""
+        form = dense(array.shape, array.dtype, [array])
+        if form.strides != array.strides or not is_pinned(array):
+            return self.from_host(array)
+        made = self.allocate(*form)
+        place = made.address, array.ctypes.data, array.nbytes
+        driver().upload_pinned(*place, array, made.block.device)
+        return made
+
     def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """A copy of an ndarray in memory of the host that is locked until nobody holds it."""
         form = dense(array.shape, array.dtype, [array])
@@ -139,6 +150,18 @@ class CudaBackend(PlannedBackend):
         driver().download(host.ctypes.data, array.address, host.nbytes, array.block.device)
         return host
 
+    def to_host_later(self, array: CudaArray) -> np.ndarray[Any, Any]:
+        """See :class:`Backend`: to pinned memory, which the stream writes when it gets there."""
+        form = dense(array.shape, array.dtype, [array])
+        if form.strides != array.strides and array.size > 1:
+            array = self.copied_to(form, array)
+        memory = np.asarray(driver().allocate_pinned(max(array.nbytes, 1)))
+        host = np.ndarray(form.shape, form.dtype, memory, 0, form.strides)
+        together.flush()
+        place = host.ctypes.data, array.address, host.nbytes
+        driver().download_pinned(*place, host, array.block.device)
+        return host
+
     def new(self, form: Form, like: CudaArray) -> CudaArray:
         """See :class:`PlannedBackend`: on the device of that array, whichever is current."""
         return self._new(form, like.block.device)
@@ -172,6 +195,13 @@ class CudaBackend(PlannedBackend):
     def kernel(self, module: str, name: str, total: int, words: Sequence[Any]) -> None:
         """See :class:`Backend`."""
         indexing.run_word_kernel(module, name, total, words)
+
+    def matmul(self, a: CudaArray, b: CudaArray) -> CudaArray:
+        """See :class:`Backend`: large products by cuBLAS; those of programs have epilogues."""
+        if library.multiplies(a, b):
+            return library.product(self, a, b)
+        made: CudaArray = super().matmul(a, b)
+        return made
 
     def scatter_add(self, output: CudaArray, dim: int, index: CudaArray, source: CudaArray) -> None:
         """See :class:`Backend`; in the order of the indices, so that bits do not change."""

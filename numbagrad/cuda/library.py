@@ -7,13 +7,14 @@ the simulator ``driver/twin.py`` stands for CuPy: arrays of NumPy that refuse wh
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..executor.plan.forms import dense
+from ..executor.plan.forms import broadcast, contiguous, dense
 from . import together
 from .array import CudaArray
 from .driver import driver
@@ -71,6 +72,23 @@ def _call(where: CudaBackend, operator: Any, forward: Callable[..., Any], *argum
     except (TypeError, ValueError, AttributeError, NotImplementedError, np.linalg.LinAlgError):
         refused.add(operator.name)
     return where.call(operator.forward, *arguments)
+
+
+def multiplies(a: CudaArray, b: CudaArray) -> bool:
+    """Whether a product of stacks of matrices is one for cuBLAS: large, of a real dtype it has."""
+    if a.dtype != b.dtype or a.dtype.kind != "f" or a.block.device != b.block.device:
+        return False
+    samples = math.prod(broadcast([a.shape[:-2], b.shape[:-2]]))
+    return samples * a.shape[-2] * a.shape[-1] * b.shape[-1] >= driver().large_product
+
+
+def product(where: CudaBackend, a: CudaArray, b: CudaArray) -> CudaArray:
+    """``a @ b`` by CuPy, which asks cuBLAS; halves are summed in float32."""
+    shape = (*broadcast([a.shape[:-2], b.shape[:-2]]), a.shape[-2], b.shape[-1])
+    made = where.new(contiguous(shape, a.dtype), a)
+    with _library(a.block.device):
+        np.matmul(_given(a), _given(b), out=_given(made))
+    return made
 
 
 def sorted_with_order(where: CudaBackend, index: CudaArray) -> tuple[CudaArray, CudaArray]:

@@ -93,8 +93,7 @@ class Block:
 
     def __del__(self) -> None:
         if self.address:
-            self._driver.note(self.device, -self.nbytes)
-            cu.cuMemFreeAsync(cu.CUdeviceptr(self.address), cu.CUstream(self._stream))
+            self._driver.free(self.address, self.nbytes, self.device, self._stream)
 
 
 class _Stream(NamedTuple):
@@ -123,8 +122,8 @@ class Device:
     #: Threads of a block, and of a warp; elements that a thread of a reduction takes at least
     #: before the work is cut into segments.
     threads, lanes, segment = 256, 32, 16
-    #: Elements of a piece of an optimizer's step.
-    piece = 4096
+    #: Elements of a piece of an optimizer's step; multiplications that are worth a call of cuBLAS.
+    piece, large_product = 4096, 1 << 24
 
     def __init__(self) -> None:
         self.device_count = count_devices()
@@ -137,6 +136,11 @@ class Device:
         self._allocated = [0] * self.device_count
         self._peak = [0] * self.device_count
         self.launches = 0
+        #: Streams that nobody has, by device and priority; and what those that were made are.
+        self._idle_streams: dict[tuple[int, int], list[int]] = {}
+        self._made_streams: dict[int, tuple[int, int]] = {}
+        #: Memory of the host that copies under way read or write, each with an event behind it.
+        self._in_use: list[tuple[int, Any]] = []
 
     # --- devices and streams ---
 
@@ -177,12 +181,18 @@ class Device:
     def new_stream(self, index: int, priority: int = 0) -> int:
         """The handle of a new stream that does not wait for the default one."""
         self.bind(index)
-        flags = cu.CUstream_flags.CU_STREAM_NON_BLOCKING
-        return int(checked(cu.cuStreamCreateWithPriority(flags, priority)))
+        with self._lock:
+            if idle := self._idle_streams.get((index, priority)):
+                return idle.pop()
+            flags = cu.CUstream_flags.CU_STREAM_NON_BLOCKING
+            handle = int(checked(cu.cuStreamCreateWithPriority(flags, priority)))
+            self._made_streams[handle] = index, priority
+        return handle
 
     def destroy_stream(self, handle: int) -> None:
-        """Give a stream back once its work is done."""
-        cu.cuStreamDestroy(cu.CUstream(handle))
+        """Keep a stream for the next that is asked for: memory is still given back in its order."""
+        with self._lock:
+            self._idle_streams.setdefault(self._made_streams[handle], []).append(handle)
 
     def wait_for_stream(self, handle: int) -> None:
         """Wait for all that was queued on a stream."""
@@ -196,11 +206,11 @@ class Device:
         checked((code,))
         return True
 
-    def new_event(self, timing: bool) -> int:
-        """The handle of a new event."""
+    def new_event(self, timing: bool, index: int | None = None) -> int:
+        """The handle of a new event of a device, the current one if none is named."""
         flags = cu.CUevent_flags
         chosen = flags.CU_EVENT_DEFAULT if timing else flags.CU_EVENT_DISABLE_TIMING
-        self.bind(self.current)
+        self.bind(self.current if index is None else index)
         return int(checked(cu.cuEventCreate(chosen)))
 
     def destroy_event(self, handle: int) -> None:
@@ -291,6 +301,12 @@ class Device:
             raise exhausted(nbytes, index, total, self._allocated[index], self.reserved(index))
         return Block(self, int(checked((code, address))), nbytes, index, stream)
 
+    def free(self, address: int, nbytes: int, index: int, stream: int) -> None:
+        """Give memory back in the order of a stream, from whichever thread."""
+        self.note(index, -nbytes)
+        self.bind(index)  # the default stream is that of the context of the thread
+        cu.cuMemFreeAsync(cu.CUdeviceptr(address), cu.CUstream(stream))
+
     def allocated(self, index: int) -> int:
         """Bytes in use."""
         return self._allocated[index]
@@ -322,20 +338,54 @@ class Device:
         checked(cu.cuMemPoolTrimTo(self._pool(index), 0))
 
     def upload(self, address: int, source: int, nbytes: int, index: int = 0) -> None:
-        """Copy bytes of the host to a device, and wait until they are there."""
+        """Copy bytes of the host to a device, behind all that is queued on its stream.
+
+        It waits, so that the source may be written when it returns.
+        """
+        self.upload_pinned(address, source, nbytes, None, index)
+        if nbytes:
+            checked(cu.cuStreamSynchronize(cu.CUstream(self.stream(index))))
+
+    def upload_pinned(
+        self, address: int, source: int, nbytes: int, owner: Any, index: int = 0
+    ) -> None:
+        """Queue a copy of pinned bytes, and hold on to their owner until it is done."""
         if nbytes:
             self.bind(index)
             stream = cu.CUstream(self.stream(index))
             checked(cu.cuMemcpyHtoDAsync(cu.CUdeviceptr(address), source, nbytes, stream))
-            checked(cu.cuStreamSynchronize(stream))
+            self._hold(owner, index)
 
     def download(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
-        """Copy bytes of a device to the host, behind all that is queued on its stream."""
+        """Copy bytes of a device to the host, behind all that is queued on its stream; and wait."""
+        self.download_pinned(target, address, nbytes, None, index)
+        if nbytes:
+            checked(cu.cuStreamSynchronize(cu.CUstream(self.stream(index))))
+
+    def download_pinned(
+        self, target: int, address: int, nbytes: int, owner: Any, index: int = 0
+    ) -> None:
+        """Queue a copy to pinned bytes, and hold on to their owner until it is done."""
         if nbytes:
             self.bind(index)
             stream = cu.CUstream(self.stream(index))
             checked(cu.cuMemcpyDtoHAsync(target, cu.CUdeviceptr(address), nbytes, stream))
-            checked(cu.cuStreamSynchronize(stream))
+            self._hold(owner, index)
+
+    def _hold(self, owner: Any, index: int) -> None:
+        """Keep an object until all that is queued so far on the stream of a device is done."""
+        if owner is None:
+            return
+        event = self.new_event(False, index)
+        self.record_event(event, self.stream(index))
+        with self._lock:
+            waiting = []
+            for each in self._in_use:
+                if self.is_event_done(each[0]):
+                    self.destroy_event(each[0])
+                else:
+                    waiting.append(each)
+            self._in_use = [*waiting, (event, owner)]
 
     def move(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
         """Copy bytes between places of devices; with unified addresses the driver knows which."""

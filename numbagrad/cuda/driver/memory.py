@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...errors import OutOfMemoryError
 
 
@@ -21,6 +23,13 @@ class PinnedMemory:
 
     def __del__(self) -> None:
         self._free()
+
+
+def is_pinned(array: Any) -> bool:
+    """Whether an ndarray lies in such memory."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, PinnedMemory)
 
 
 def exhausted(

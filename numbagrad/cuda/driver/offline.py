@@ -38,7 +38,7 @@ class Offline:
     device_count, current = 1, 0
     stream_number = None
     threads, lanes, segment = 256, 32, 16
-    piece = 4096
+    piece, large_product = 4096, 1 << 24
 
     def __init__(self, processors: int = 132):
         self.blocks = 16 * processors

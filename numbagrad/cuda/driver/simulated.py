@@ -96,8 +96,8 @@ class Simulated:
     #: Threads of a block, and of a warp; blocks of a launch; elements that a thread of a reduction
     #: takes at least before the work is cut into segments.
     threads, lanes, blocks, segment = 4, 2, 3, 8
-    #: Elements of a piece of an optimizer's step.
-    piece = 8
+    #: Elements of a piece of an optimizer's step; multiplications that are worth a call of cuBLAS.
+    piece, large_product = 8, 1000
 
     def __init__(self) -> None:
         self._allocated = self._peak = 0
@@ -127,7 +127,7 @@ class Simulated:
         """The handle of a new stream."""
         return next(self._handles)
 
-    def new_event(self, timing: bool) -> int:
+    def new_event(self, timing: bool, index: int | None = None) -> int:
         """The handle of a new event."""
         return next(self._handles)
 
@@ -197,6 +197,18 @@ class Simulated:
 
     def download(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
         """Copy bytes of the device to the host."""
+        ctypes.memmove(target, address, nbytes)
+
+    def upload_pinned(
+        self, address: int, source: int, nbytes: int, owner: Any, index: int = 0
+    ) -> None:
+        """Copy pinned bytes of the host to the device."""
+        ctypes.memmove(address, source, nbytes)
+
+    def download_pinned(
+        self, target: int, address: int, nbytes: int, owner: Any, index: int = 0
+    ) -> None:
+        """Copy bytes of the device to pinned ones of the host."""
         ctypes.memmove(target, address, nbytes)
 
     def move(self, target: int, address: int, nbytes: int, index: int = 0) -> None:

@@ -58,15 +58,22 @@ _to_copy = TensorOperator(
 )
 
 
-def _on_backend(input: Any, where: Backend | None, source: Device) -> Any:
-    """The elements of an array in new memory of a backend, None for the CPU."""
+def _on_backend(input: Any, where: Backend | None, source: Device, later: bool) -> Any:
+    """The elements of an array in new memory of a backend, None for the CPU.
+
+    ``later`` says that pinned memory need not be read, or written, when this returns.
+    """
     held = foreign(input)
     if held is not None and where is not None and held.array_class is where.array_class:
         made = where.allocate(*dense(input.shape, input.dtype, [input]))
         where.copy(made, input)
         return made
-    host = input if held is None else held.to_host(input)
-    return host if where is None else where.from_host(host)
+    if where is None:
+        assert held is not None
+        return held.to_host_later(input) if later else held.to_host(input)
+    if held is None and later:
+        return where.from_host_later(input)
+    return where.from_host(input if held is None else held.to_host(input))
 
 
 #: A copy in the memory of another device. Nothing of a program moves: see ``_moved``.
@@ -80,9 +87,9 @@ _to_device = TensorOperator(
 )
 
 
-def _moved(input: Tensor, where: Backend | None) -> Tensor:
+def _moved(input: Tensor, where: Backend | None, later: bool) -> Tensor:
     capture.refuse("a copy to another device")
-    return _to_device(input, where, device_of(input._array))
+    return _to_device(input, where, device_of(input._array), later)
 
 
 def cast(input: Tensor, kind: np.dtype[Any], copy: bool = False) -> Tensor:
@@ -164,7 +171,7 @@ def to(
         dtype = other.dtype
         device = other.device if device is None else device
     if device is not None and not lies_with(self._array, where := backend_for(device)):
-        self, copy = _moved(self, where), False
+        self, copy = _moved(self, where, non_blocking), False
     kind = numpy_dtype("to", dtype, self._array.dtype)
     result = cast(self, kind, copy)
     if memory_format is None or memory_format is preserve_format:
@@ -242,4 +249,4 @@ def cuda(
     Raises:
         AssertionError: without a GPU, as torch does where it was built without CUDA.
     """
-    return to(self, "cuda" if device is None else device)
+    return to(self, "cuda" if device is None else device, non_blocking=non_blocking)

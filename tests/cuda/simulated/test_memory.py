@@ -84,6 +84,29 @@ def test_products(shape, dtype):
         )
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("shapes", [((12, 10), (10, 11)), ((3, 1, 9, 8), (2, 8, 9))])
+def test_large_products_are_those_of_the_library(dtype, shapes):
+    a, b = [torch.randn(x).to(getattr(torch, dtype)) for x in shapes]
+    first, second = a.cuda(), b.transpose(-1, -2).contiguous().cuda().transpose(-1, -2)
+    before = driver().launches
+    found = first @ second
+    assert driver().launches == before
+    tolerance = {"float64": 1e-12, "float32": 1e-4, "float16": 2e-2}[dtype]
+    np.testing.assert_allclose(found.cpu().numpy(), (a @ b).numpy(), tolerance, tolerance)
+
+
+def test_copies_that_do_not_wait():
+    x = torch.arange(6.0).reshape(2, 3)
+    for given in (x.pin_memory(), x.pin_memory().t(), x, x[:, 1:]):
+        there = given.cuda(non_blocking=True)
+        back = (there * 2).to("cpu", non_blocking=True)
+        torch.cuda.synchronize()
+        assert back.is_pinned()
+        assert back.tolist() == (given * 2).tolist()
+    assert x.requires_grad_().to("cuda", non_blocking=True).requires_grad
+
+
 def test_products_of_stacks():
     a, b = torch.randn(2, 3, 4, 5), torch.randn(3, 5, 2)
     np.testing.assert_allclose((a.cuda() @ b.cuda()).cpu().numpy(), (a @ b).numpy(), 1e-5, 1e-6)

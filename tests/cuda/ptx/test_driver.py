@@ -1,0 +1,57 @@
+"""Names and arguments of calls in ``driver/device.py`` are those of the installed cuda-bindings."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+
+import pytest
+from cuda.bindings import driver
+
+import numbagrad
+
+SOURCE = pathlib.Path(numbagrad.__file__).parent / "cuda" / "driver" / "device.py"
+TREE = ast.parse(SOURCE.read_text())
+
+
+def names():
+    """Every ``cu.name``, and ``cu.name.member``, that the file has."""
+    for node in ast.walk(TREE):
+        if isinstance(node, ast.Attribute):
+            path = ast.unparse(node)
+            if re.fullmatch(r"cu\.\w+(\.CU_?\w+)?", path):
+                yield path
+
+
+def calls():
+    """Every call of a function of the driver, with the number of its arguments."""
+    for node in ast.walk(TREE):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if re.fullmatch(r"cu\.cu[A-Z]\w+", name):
+                starred = any([isinstance(x, ast.Starred) for x in node.args])
+                yield name.removeprefix("cu."), None if starred else len(node.args)
+
+
+@pytest.mark.parametrize("path", sorted(set(names())))
+def test_names_are_there(path):
+    found = driver
+    for part in path.split(".")[1:]:
+        found = getattr(found, part)
+
+
+@pytest.mark.parametrize(("name", "count"), sorted(set(calls()), key=str))
+def test_calls_have_the_arguments_that_are_documented(name, count):
+    signature = getattr(driver, name).__doc__.partition("\n")[0]
+    found = re.fullmatch(rf"{name}\((.*)\)", signature)
+    assert found is not None, signature
+    documented = len([x for x in found[1].split(",") if x.strip()])
+    assert count in (None, documented), signature
+
+
+def test_flags_and_handles_have_the_documented_forms():
+    assert int(driver.CUstream(7)) == 7
+    assert int(driver.CUdeviceptr(1 << 40)) == 1 << 40
+    assert int(driver.cuuint64_t(2**64 - 1)) == 2**64 - 1
+    assert driver.CUresult.CUDA_SUCCESS == 0
