@@ -402,14 +402,14 @@ def binary(operator: PointwiseOperator) -> Callable[[Any, Any], Tensor]:
 
 def python_operator(
     operator: PointwiseOperator, name: str, takes_arrays: bool = False
-) -> Callable[[Any, Any], Any]:
+) -> Callable[[Any, Any], Tensor]:
     """The method ``name`` of Tensor for an operator of Python, written out like :func:`binary`.
 
     It returns NotImplemented for operands that are neither Tensors nor numbers: arrays compute with
     Tensors as with arrays, unless it ``takes_arrays`` as Tensors.
     """
 
-    def call(a: Any, b: Any) -> Any:
+    def call(a: Any, b: Any) -> Tensor:
         if layers.everywhere and layers.asks(call):
             return layers.descend(call, (a, b), {})
         try:
