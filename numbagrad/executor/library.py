@@ -217,7 +217,7 @@ class _Target(threading.local):
     """What the kernels are that this thread looks up."""
 
     is_python = JIT_DISABLED
-    #: Whether those that are missing are requested of other processes, and left out for now.
+    #: Whether those that are missing are named, and left out for now.
     gathers = False
 
 
@@ -240,7 +240,7 @@ def _key_here(key: str) -> str:
 
 
 class _Missing(Exception):  # noqa: N818 - a signal to ``together``
-    """Raised for a kernel that has been requested of another process."""
+    """Raised with the key of a kernel that has to be compiled, and the kernel."""
 
 
 def _address(content: str, kernel: Kernel, python: Callable[[], Callable[..., Any]]) -> int:
@@ -264,8 +264,8 @@ def _address(content: str, kernel: Kernel, python: Callable[[], Callable[..., An
             _addresses[key] = address
             _origins[key] = "loaded"
             _statistics.loaded += 1
-        elif _target.gathers and background.request(machine_key, kernel):
-            raise _Missing
+        elif _target.gathers:
+            raise _Missing(machine_key, kernel)
         else:
             # An interrupt waits until the kernel is there, for the next call.
             with capture.unheard(), uninterrupted():
@@ -310,13 +310,20 @@ def together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
     if _target.gathers or not background.can_help(len(tasks)):
         return [task() for task in tasks]
     found: dict[int, Result] = {}
+    missing: dict[str, Kernel] = {}
     _target.gathers = True
     try:
         for place, task in enumerate(tasks):
-            with contextlib.suppress(_Missing):
+            try:
                 found[place] = task()
+            except _Missing as signal:
+                key, kernel = signal.args
+                missing[key] = kernel
     finally:
         _target.gathers = False
+    if background.can_help(len(missing)):
+        for key, kernel in missing.items():
+            background.request(key, kernel)
     return [found[k] if k in found else task() for k, task in enumerate(tasks)]
 
 

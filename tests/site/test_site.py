@@ -37,6 +37,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LOOKED_AT = (
     "index", "tutorials/first-steps", "tutorials/loops", "tutorials/compile",
     "tutorials/derivatives", "tutorials/from-torch", "tutorials/from-numba", "tutorials/from-jax",
+    "tutorials/gpu", "tutorials/cluster", "distributed", "cuda", "array-api", "files",
     "howto/save-and-load", "howto/debugging", "howto/caches", "howto/reproducibility",
     "benchmarks", "reference/index",
     "reference/tensor", "reference/operators", "reference/absent", "reference/nn",
