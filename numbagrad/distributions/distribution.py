@@ -10,7 +10,7 @@ from ..ops.pointwise.functions import exp
 from ..size import Size
 from ..tensor import Tensor
 from . import constraints
-from .utils import lazy_property
+from .utils import LazyOnClass
 
 __all__ = ["Distribution", "ExponentialFamily"]
 
@@ -70,9 +70,9 @@ class Distribution:
         for name, constraint in self._constraints().items():
             if constraints.is_dependent(constraint):
                 continue
-            lazy = isinstance(getattr(type(self), name, None), (lazy_property, property))
+            lazy = isinstance(getattr(type(self), name, None), LazyOnClass)
             if lazy and name not in self.__dict__:
-                continue  # computed from others, which are checked
+                continue  # computed when it is asked for, from others that are checked
             value = getattr(self, name)
             if not constraint.check(value).all():
                 raise ValueError(

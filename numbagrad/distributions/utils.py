@@ -75,14 +75,14 @@ class lazy_property:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
-            return _LazyOnClass(self.wrapped)
+            return LazyOnClass(self.wrapped)
         with enable_grad():
             value = self.wrapped(instance)
         setattr(instance, self.wrapped.__name__, value)
         return value
 
 
-class _LazyOnClass(property):
+class LazyOnClass(property):
     """The value of such a property on a class: documentation tools ask for it."""
 
     def __init__(self, wrapped: Any) -> None:

@@ -227,6 +227,13 @@ class _PartsTransform(Transform):
         return self._joined([each.inv(part) for each, part in pairs])
 
 
+def _checked_transforms(tseq: Sequence[Any], cache_size: int) -> list[Any]:
+    """The transforms of a sequence, which hold nothing else, with caches if they are asked for."""
+    if not all([isinstance(each, Transform) for each in tseq]):
+        raise AssertionError("All elements of tseq must be Transform instances")
+    return [each.with_cache(cache_size) if cache_size else each for each in tseq]
+
+
 class CatTransform(_PartsTransform):
     """A transform for each part, as ``cat`` joins them."""
 
@@ -234,7 +241,7 @@ class CatTransform(_PartsTransform):
         self, tseq: Sequence[Any], dim: int = 0, lengths: Any = None, cache_size: int = 0
     ) -> None:
         super().__init__(cache_size=cache_size)
-        self.transforms = [t.with_cache(cache_size) if cache_size else t for t in tseq]
+        self.transforms = _checked_transforms(tseq, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         assert len(self.lengths) == len(self.transforms)
         self.dim = dim
@@ -289,7 +296,7 @@ class StackTransform(_PartsTransform):
 
     def __init__(self, tseq: Sequence[Any], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
-        self.transforms = [t.with_cache(cache_size) if cache_size else t for t in tseq]
+        self.transforms = _checked_transforms(tseq, cache_size)
         self.dim = dim
 
     def with_cache(self, cache_size: int = 1) -> Any:

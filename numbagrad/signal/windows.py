@@ -7,6 +7,7 @@ M + 1 places without the last.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -17,6 +18,7 @@ from ..ops.creation.filled import ones, zeros
 from ..ops.creation.sequences import arange
 from ..ops.pointwise.functions import cos, exp, sin, sqrt
 from ..tensor import Tensor
+from ..type_names import type_name
 
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
            "general_hamming", "hamming", "hann", "kaiser", "nuttall"]  # fmt: skip
@@ -29,10 +31,13 @@ def _window(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor
     """A window from a function of the places, and the number of intervals between them."""
 
     def decorate(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        named = inspect.signature(compute).parameters.values()
+        needed = {x.name for x in named if x.kind is x.KEYWORD_ONLY and x.default is x.empty}
+
         @functools.wraps(compute)
         def window(
             M: int,
-            *arguments: Any,
+            *,
             sym: bool = True,
             dtype: Any = None,
             layout: Any = None,
@@ -41,6 +46,11 @@ def _window(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor
             **options: Any,
         ) -> Tensor:
             dtype = get_default_dtype() if dtype is None else dtype
+            if not hasattr(type(M), "__index__"):
+                raise TypeError(f"{name}(): argument 'M' must be int, not {type_name(M)}")
+            if needed - options.keys():
+                names = ", ".join(sorted(needed - options.keys()))
+                raise TypeError(f"{name}() needs the argument {names}, which is given by name")
             if M < 0:
                 raise ValueError(f"{name} requires non-negative window length, got M={M}")
             if layout not in (None, strided):
@@ -51,9 +61,9 @@ def _window(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor
                 raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
             if name in _CHECKED or M > 1:
                 intervals = (M if not sym and M > 1 else M - 1) or 1
-                made = compute(arange(0, M, dtype=dtype), intervals, *arguments, **options)
+                made = compute(arange(0, M, dtype=dtype), intervals, **options)
             else:
-                made = ones(M, dtype=dtype)
+                made = ones(int(M), dtype=dtype)
             if device is not None:
                 made = made.to(device)
             return made.requires_grad_() if requires_grad else made

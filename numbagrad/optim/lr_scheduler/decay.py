@@ -63,7 +63,17 @@ class LambdaLR(_WithFunctions):
 
 
 class MultiplicativeLR(_WithFunctions):
-    """The last rate times a function of the step."""
+    """The last rate times a function of the step.
+
+    Raises:
+        TypeError: for what cannot be called.
+    """
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        for each in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
+            if not callable(each):
+                raise TypeError(f"lr_lambda should be a function, but got {type(each).__name__}")
+        super().__init__(optimizer, lr_lambda, last_epoch)
 
     def get_lr(self) -> list[Any]:
         """The rates of this step."""
