@@ -42,7 +42,7 @@ _MEMORY = (
     "empty_cache", "max_memory_allocated", "max_memory_cached", "max_memory_reserved",
     "mem_get_info",
     "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
-    "memory_stats_as_nested_dict", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
+    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
     "reset_max_memory_cached", "reset_peak_memory_stats",
 )  # fmt: skip
 _STREAMS = (
@@ -61,7 +61,7 @@ _absent, __getattr__, __dir__ = lacking(
     cudart current_blas_handle current_solver_handle device_memory_used
     get_allocator_backend get_per_process_memory_fraction get_stream_from_external
     get_sync_debug_mode graph graph_pool_handle ipc_collect is_current_stream_capturing
-    list_gpu_processes make_graphed_callables memory_snapshot memory_summary memory_usage
+    list_gpu_processes make_graphed_callables memory_snapshot memory_usage
     power_draw set_per_process_memory_fraction set_sync_debug_mode temperature use_mem_pool
     utilization""",
     {

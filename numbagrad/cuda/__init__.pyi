@@ -39,6 +39,7 @@ from numbagrad.cuda.memory import memory_reserved as _memory_cached
 from numbagrad.cuda.memory import memory_reserved as memory_reserved
 from numbagrad.cuda.memory import memory_stats as memory_stats
 from numbagrad.cuda.memory import memory_stats_as_nested_dict as memory_stats_as_nested_dict
+from numbagrad.cuda.memory import memory_summary as memory_summary
 from numbagrad.cuda.memory import reset_peak_memory_stats as _reset_accumulated_memory_stats
 from numbagrad.cuda.memory import reset_peak_memory_stats as _reset_max_memory_allocated
 from numbagrad.cuda.memory import reset_peak_memory_stats as _reset_max_memory_cached
@@ -159,8 +160,6 @@ max_memory_cached = _max_memory_cached
 memory_cached = _memory_cached
 class memory_snapshot:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
-class memory_summary:
-    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class memory_usage:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class power_draw:
@@ -180,7 +179,7 @@ class utilization:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 def get_arch_list() -> list[str]:
     ...
-_MEMORY = ('empty_cache', 'max_memory_allocated', 'max_memory_cached', 'max_memory_reserved', 'mem_get_info', 'memory_allocated', 'memory_cached', 'memory_reserved', 'memory_stats', 'memory_stats_as_nested_dict', 'reset_accumulated_memory_stats', 'reset_max_memory_allocated', 'reset_max_memory_cached', 'reset_peak_memory_stats')
+_MEMORY = ('empty_cache', 'max_memory_allocated', 'max_memory_cached', 'max_memory_reserved', 'mem_get_info', 'memory_allocated', 'memory_cached', 'memory_reserved', 'memory_stats', 'memory_stats_as_nested_dict', 'memory_summary', 'reset_accumulated_memory_stats', 'reset_max_memory_allocated', 'reset_max_memory_cached', 'reset_peak_memory_stats')
 _STREAMS = ('Event', 'Stream', 'StreamContext', 'current_stream', 'default_stream', 'set_stream', 'stream')
 _RANDOM = ('default_generators', 'get_rng_state', 'get_rng_state_all', 'initial_seed', 'manual_seed', 'manual_seed_all', 'seed', 'seed_all', 'set_rng_state', 'set_rng_state_all')
 has_half = True

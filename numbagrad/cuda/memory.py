@@ -13,13 +13,13 @@ _absent, __getattr__, __dir__ = lacking(
     "memory comes from the pools of CUDA's driver",
     """CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete
     change_current_allocator get_allocator_backend get_per_process_memory_fraction
-    memory_snapshot memory_summary set_per_process_memory_fraction use_mem_pool""",
+    memory_snapshot set_per_process_memory_fraction use_mem_pool""",
 )
 
 __all__ = [
     "empty_cache", "max_memory_allocated", "max_memory_cached", "max_memory_reserved",
     "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
-    "memory_stats_as_nested_dict", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
+    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
     "reset_max_memory_cached", "reset_peak_memory_stats",
 ]  # fmt: skip
 
@@ -51,6 +51,14 @@ def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
     names = "allocated_bytes.all.current", "allocated_bytes.all.peak", "reserved_bytes.all.current"
     counts = memory_allocated(device), max_memory_allocated(device), memory_reserved(device)
     return OrderedDict(zip(names, counts, strict=True))
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The numbers above as a text for people."""
+    index = index_of(device)
+    lines = [f"memory of cuda:{index}, in bytes"]
+    lines += [f"  {name:<32}{value:>16,}" for name, value in memory_stats(index).items()]
+    return "\n".join(lines)
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:

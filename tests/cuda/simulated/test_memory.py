@@ -215,6 +215,7 @@ def test_counts_of_memory():
     assert torch.cuda.memory_allocated() == before
     assert torch.cuda.max_memory_allocated() >= before + (4 << 16)
     assert torch.cuda.memory_stats()["allocated_bytes.all.current"] == before
+    assert "allocated_bytes.all.peak" in torch.cuda.memory_summary()
     torch.cuda.empty_cache()
     free, total = torch.cuda.mem_get_info()
     assert free <= total
