@@ -80,6 +80,15 @@ CALLS = {
         for shape in ((), (2,))
         if (kind, other) != ("float64", "bool")  # refused by both, in other words
     },
+    **{
+        f"cond of {kind} of {shape} by {norm}": lambda t, kind=kind, shape=shape, norm=norm: (
+            t.linalg.cond(t.zeros(shape, dtype=getattr(t, kind)), norm) + 1,
+            str(t.linalg.cond(t.zeros(shape, dtype=getattr(t, kind)), norm).dtype)[-7:],
+        )
+        for kind in ("float32", "complex64", "complex128")
+        for shape in ((0, 0), (2, 0, 0), (0, 2, 2))
+        for norm in (None, -2, 1, "fro")
+    },
     "a Jacobian of complex constants": jacobian_of_complex_constants,
     **{
         f"stack along {dim}": lambda t, dim=dim: (t.stack([t.ones(2, 3), t.ones(3, 3)], dim),)

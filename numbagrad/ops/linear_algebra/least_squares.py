@@ -185,6 +185,11 @@ def matrix_rank(
     return write_result("linalg.matrix_rank", (values > least.unsqueeze(-1)).sum(-1), out)
 
 
+def _no_condition(A: Tensor) -> Tensor:
+    """The condition numbers of matrices without elements: zeros, real ones of complex matrices."""
+    return zeros(A._array.shape[:-2], dtype=A.real.dtype)
+
+
 @takes("A: Tensor, p?: Number | str | None")
 @autocasts("float32")
 def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
@@ -201,7 +206,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     if p is None or (not isinstance(p, str) and p in (2, -2)):
         check_matrices("linalg.cond", A, square=False)
         if A._array.size == 0:
-            return write_result("linalg.cond", zeros(A._array.shape[:-2], dtype=A.dtype), out)
+            return write_result("linalg.cond", _no_condition(A), out)
         values = svdvals(A)
         first, last = values[..., 0], values[..., -1]
         made = last / first if p == -2 else first / last
@@ -210,7 +215,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_matrices(f"linalg.cond(ord={p})", A)
     if A._array.size == 0:
-        return write_result("linalg.cond", zeros(A._array.shape[:-2], dtype=A.dtype), out)
+        return write_result("linalg.cond", _no_condition(A), out)
     singular = _is_singular(A)
     # A singular matrix has an identity in its place, whose inverse nobody looks at.
     eye = new_tensor(constant_beside(A._array, np.eye(A._array.shape[-1], dtype=A._array.dtype)))
