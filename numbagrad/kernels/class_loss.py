@@ -8,7 +8,7 @@ makes the mean NaN. Imported only to compile.
 
 from __future__ import annotations
 
-from ..codegen.intrinsics import float64, int64, load, store
+from ..codegen.intrinsics import float64, int64, load, load_apart, store, store_apart
 from ..codegen.kernel import element, kernel, real
 from ..codegen.record import Word
 from .dtypes import FLOATS
@@ -64,14 +64,22 @@ def factors(args, lo, hi):
     given = Factors(args)
     factor, targets, weights = given.factor, given.target, given.weights
     number, ignored = given.number, given.ignored
+    if weights == 0:  # a count, which is summed in any order: vectors
+        count = 0
+        for k in range(number):
+            count += 1 if load_apart(targets, k, int64, 1) != ignored else 0
+        divisor = float64(count if given.mean != 0 else 1)
+        counted, other = real(float64(1) / divisor), real(float64(0) / divisor)
+        for k in range(number):
+            value = counted if load_apart(targets, k, int64, 1) != ignored else other
+            store_apart(factor, k, value, element, 2)
+        return
     total = float64(0)
     for k in range(number):
         target = load(targets, k, int64)
         value = real(0)
         if target != ignored:
-            value = real(1)
-            if weights != 0:
-                value = load(weights, target, element)
+            value = load(weights, target, element)
         total += float64(value)
         store(factor, k, value, element)
     if given.mean != 0:

@@ -311,7 +311,7 @@ def _check_offsets(starts: Array, count: int, ends: bool) -> None:
             f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
             f"{starts[-1]}"
         )
-    if (starts[1:] < starts[:-1]).any():
+    if np.count_nonzero(starts[1:] < starts[:-1]):
         raise RuntimeError("embedding_bag: offsets must not decrease")
 
 
@@ -325,8 +325,8 @@ def _with_end(starts: Array, count: int) -> Array:
 
 def _sizes_of_bags(ends: Array, kind: Any) -> Array:
     """The number of indices in each bag (bags, 1), at least one."""
-    made: Array = np.maximum(np.diff(ends), 1).reshape(-1, 1).astype(kind)
-    return made
+    made: Array = np.maximum(ends[1:] - ends[:-1], 1).astype(kind)
+    return made[:, None]
 
 
 def _places_in_bags(ends: Array) -> Array:
