@@ -39,3 +39,24 @@ def test_product(race, shape, layouts):
         torch=lambda: torch.mm(*theirs),
         NumPy=lambda: a @ b,
     )
+
+
+@pytest.mark.parametrize("layouts", ("NN", "NT", "TN"))
+@pytest.mark.parametrize("size", (256, 512, 1024, 2048))
+def test_bfloat16(race, size, layouts):
+    """Beside our own product of float32; the bar is for CPUs with an instruction for bfloat16."""
+    rng = np.random.default_rng(0)
+    operands = [operand(rng, size, size, how) for how in layouts]
+
+    def product(dtype):
+        a, b = [numbagrad.from_numpy(x).to(dtype) for x in operands]
+        return lambda: numbagrad.mm(a, b)
+
+    race(
+        "Matrix product, bfloat16 beside our float32",
+        f"{layouts} {size}",
+        bar=1 / 1.6,
+        work=2 * size**3,
+        numbagrad=product(numbagrad.bfloat16),
+        float32=product(numbagrad.float32),
+    )
