@@ -42,7 +42,8 @@ _MEMORY = (
     "empty_cache", "max_memory_allocated", "max_memory_cached", "max_memory_reserved",
     "mem_get_info",
     "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
-    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
+    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
     "reset_max_memory_cached", "reset_peak_memory_stats",
 )  # fmt: skip
 _STREAMS = (
