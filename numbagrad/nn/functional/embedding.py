@@ -326,7 +326,7 @@ def _with_end(starts: Array, count: int) -> Array:
 def _sizes_of_bags(ends: Array, kind: Any) -> Array:
     """The number of indices in each bag (bags, 1), at least one."""
     made: Array = np.maximum(ends[1:] - ends[:-1], 1).astype(kind)
-    return made[:, None]
+    return made.reshape(-1, 1)
 
 
 def _places_in_bags(ends: Array) -> Array:
