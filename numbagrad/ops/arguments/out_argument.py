@@ -35,6 +35,9 @@ OUT: dict[str, str] = {
         nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.gelu
         nn.functional.hardshrink nn.functional.logsigmoid
         nn.functional.softplus nn.functional.softshrink
+        cholesky_inverse cholesky_solve dot inner mv nanquantile nonzero_static ormqr renorm vdot
+        linalg.cond linalg.householder_product linalg.matrix_rank linalg.pinv linalg.solve
+        linalg.solve_triangular linalg.tensorinv linalg.tensorsolve
         """.split(),
         "same",
     ),
@@ -42,6 +45,8 @@ OUT: dict[str, str] = {
         """
         diff logsumexp mean nanmean nansum prod std var special.logsumexp
         linalg.eig linalg.eigvals linalg.lstsq linalg.vecdot
+        kron mvlgamma special.erfcx special.log_ndtr special.modified_bessel_i0
+        special.modified_bessel_i1 special.mvlgamma special.ndtri special.zeta
         """.split(),
         "casts",
     ),

@@ -13,7 +13,6 @@ import numpy as np
 from ...executor import capture
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import refuse_samples
-from ..arguments.output import write_result
 from ..methods.registry import method
 from ..pointwise.selection import where
 
@@ -21,9 +20,7 @@ __all__ = ["nonzero_static"]
 
 
 @method()
-def nonzero_static(
-    input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None
-) -> Tensor:
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The first ``size`` indices of elements that are not zero, as rows (size, dimensions).
 
     Rows that are too many are ``fill_value``.
@@ -38,7 +35,7 @@ def nonzero_static(
     found = np.argwhere(input._array)[:size]
     made = np.full((size, input._array.ndim), fill_value, np.int64)
     made[: len(found)] = found
-    return write_result("nonzero_static", new_tensor(made), out)
+    return new_tensor(made)
 
 
 def _inside(input: Tensor, mask: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:

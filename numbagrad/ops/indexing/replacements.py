@@ -15,7 +15,6 @@ from ...executor.plan.sharing import reach
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_batched
 from ..arguments.kinds import Ints, Real
-from ..arguments.output import write_result
 from ..arguments.requirements import is_complex_number
 from ..arguments.shapes import dimension, sizes_of
 from ..methods.registry import method
@@ -196,9 +195,7 @@ def _mapped(
 
 
 @method()
-def renorm(
-    input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None
-) -> Tensor:
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """The slices along ``dim``, shortened to a p-norm of ``maxnorm`` where they are longer.
 
     Raises:
@@ -218,7 +215,7 @@ def renorm(
     others = [d for d in range(rank) if d != kept]
     length = vector_norm(input, p, others, True)
     factor = where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
-    return write_result("renorm", input * factor, out)
+    return input * factor
 
 
 install_in_place(renorm)
@@ -235,13 +232,12 @@ def nanquantile(
     keepdim: bool = False,
     *,
     interpolation: str = "linear",
-    out: Tensor | None = None,
 ) -> Tensor:
     """``quantile`` of the elements that are not NaN; NaN where all are."""
     array = input._array
     if array.dtype not in (np.float32, np.float64) or array.ndim == 0 or array.size == 0:
         made = quantile(input, q, dim, keepdim, interpolation=interpolation)
-        return write_result("nanquantile", made, out)
+        return made
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError(
             "nanquantile() interpolation must be one of linear, lower, higher, midpoint or "
@@ -273,4 +269,4 @@ def nanquantile(
     kept = made._array.shape[1:]
     if keepdim:
         kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
-    return write_result("nanquantile", unsafe_view(made, (*q._array.shape, *kept)), out)
+    return unsafe_view(made, (*q._array.shape, *kept))

@@ -18,7 +18,6 @@ from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked, with_samples
 from ...transforms.levels import is_transformed
 from ..arguments.kinds import takes
-from ..arguments.output import write_result
 from ..arguments.shapes import common_shape
 from ..creation.filled import zeros
 from ..methods.registry import method
@@ -108,13 +107,7 @@ def _numbers(value: Any) -> Any:
 
 
 def pinv(
-    A: Tensor,
-    rcond: Any = None,
-    hermitian: bool = False,
-    *,
-    atol: Any = None,
-    rtol: Any = None,
-    out: Tensor | None = None,
+    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
     """The Moore-Penrose pseudoinverses (..., n, m) of matrices (..., m, n).
 
@@ -140,7 +133,7 @@ def pinv(
         rtol = rcond
     atol, rtol = _tolerances(A._array.shape, A._array.dtype, atol, rtol)
     made = _pinv(A, _numbers(atol), _numbers(rtol), hermitian)
-    return write_result("linalg.pinv", made, out)
+    return made
 
 
 @method()
@@ -155,13 +148,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 @autocasts("float32")
 def matrix_rank(
-    A: Tensor,
-    tol: Any = None,
-    hermitian: bool = False,
-    *,
-    atol: Any = None,
-    rtol: Any = None,
-    out: Tensor | None = None,
+    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
     """How many singular values are above the tolerances of ``pinv``, as int64.
 
@@ -178,11 +165,11 @@ def matrix_rank(
     input = A.detach()
     if min(A._array.shape[-2:]) == 0:
         made = zeros(A._array.shape[:-2]).long()
-        return write_result("linalg.matrix_rank", made, out)
+        return made
     values = eigvalsh(input).abs() if hermitian else svdvals(input)
     least = values.amax(-1) * rtol
     least = maximum(least, atol) if isinstance(atol, Tensor) else least.clamp_min(atol)
-    return write_result("linalg.matrix_rank", (values > least.unsqueeze(-1)).sum(-1), out)
+    return (values > least.unsqueeze(-1)).sum(-1)
 
 
 def _no_condition(A: Tensor) -> Tensor:
@@ -192,7 +179,7 @@ def _no_condition(A: Tensor) -> Tensor:
 
 @takes("A: Tensor, p?: Number | str | None")
 @autocasts("float32")
-def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
+def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition numbers of matrices: the norm of each times that of its inverse.
 
     Args:
@@ -206,22 +193,22 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     if p is None or (not isinstance(p, str) and p in (2, -2)):
         check_matrices("linalg.cond", A, square=False)
         if A._array.size == 0:
-            return write_result("linalg.cond", _no_condition(A), out)
+            return _no_condition(A)
         values = svdvals(A)
         first, last = values[..., 0], values[..., -1]
         made = last / first if p == -2 else first / last
-        return write_result("linalg.cond", made, out)
+        return made
     if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_matrices(f"linalg.cond(ord={p})", A)
     if A._array.size == 0:
-        return write_result("linalg.cond", _no_condition(A), out)
+        return _no_condition(A)
     singular = _is_singular(A)
     # A singular matrix has an identity in its place, whose inverse nobody looks at.
     eye = new_tensor(constant_beside(A._array, np.eye(A._array.shape[-1], dtype=A._array.dtype)))
     inverse = inv(where(singular[..., None, None], eye, A))
     made = matrix_norm(A, p) * matrix_norm(inverse, p)
-    return write_result("linalg.cond", where(singular, math.inf, made), out)
+    return where(singular, math.inf, made)
 
 
 _is_singular = TensorOperator(

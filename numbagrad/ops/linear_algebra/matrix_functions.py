@@ -20,7 +20,6 @@ from ...executor.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from ...transforms.levels import is_transformed
-from ..arguments.output import write_result
 from ..arguments.shapes import dimension
 from ..complex.complex_numbers import conj, real
 from ..creation.filled import ones
@@ -194,7 +193,7 @@ def eigvals(A: Tensor) -> Tensor:
 
 
 @autocasts("float32")
-def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of a tensor as a map from its last dimensions to its first ``ind``.
 
     Raises:
@@ -214,13 +213,11 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
             f"prod(self.shape[:ind]), but got {last} != {first}"
         )
     made = inv(A.reshape(first, last)).reshape(*shape[ind:], *shape[:ind])
-    return write_result("linalg.tensorinv", made, out)
+    return made
 
 
 @autocasts("float32")
-def tensorsolve(
-    A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None
-) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """X with ``tensordot(A, X, X.ndim) = B``; ``dims`` of A are moved to its end first.
 
     Raises:
@@ -238,7 +235,7 @@ def tensorsolve(
             f"prod(self.shape[:other.ndim]), but got {last} != {first}"
         )
     made = solve(A.reshape(first, last), B.reshape(first)).reshape(A._array.shape[count:])
-    return write_result("linalg.tensorsolve", made, out)
+    return made
 
 
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
@@ -321,7 +318,7 @@ def _compact(A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @autocasts("float32")
-def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first n columns of the product of k reflections, as ``geqrf`` returns them.
 
     Args:
@@ -336,7 +333,7 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     rows, columns = A._array.shape[-2:]
     eye = new_tensor(constant_beside(A._array, np.eye(rows, columns, dtype=A._array.dtype)))
     made = eye - V @ (T @ adjoint(V[..., :columns, :]))
-    return write_result("torch.linalg.householder_product", made, out)
+    return made
 
 
 @method()
@@ -349,13 +346,7 @@ def orgqr(input: Tensor, tau: Tensor) -> Tensor:
 @method()
 @autocasts("float32")
 def ormqr(
-    input: Tensor,
-    tau: Tensor,
-    other: Tensor,
-    left: bool = True,
-    transpose: bool = False,
-    *,
-    out: Tensor | None = None,
+    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
 ) -> Tensor:
     """The product of reflections, as ``geqrf`` returns them, times ``other``.
 
@@ -397,7 +388,7 @@ def ormqr(
     if transpose:
         T = adjoint(T)
     made = other - (V @ (T @ (adjoint(V) @ other)) if left else ((other @ V) @ T) @ adjoint(V))
-    return write_result("torch.ormqr", made, out)
+    return made
 
 
 def _raw_qr(array: Array) -> tuple[Array, Array]:

@@ -13,7 +13,6 @@ from ...dispatch.policies import autocasts
 from ...executor.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked
-from ..arguments.output import write_result
 from ..arguments.shapes import common_shape
 from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
@@ -210,9 +209,7 @@ _cholesky_inverse = TensorOperator(
 
 @method()
 @autocasts("float32")
-def cholesky_solve(
-    B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
-) -> Tensor:
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with ``L @ L.mH @ X = B``, or ``L.mH @ L @ X = B`` if the factor is the upper one.
 
     Raises:
@@ -231,15 +228,15 @@ def cholesky_solve(
             f"each b matrix is {rows} by {columns}"
         )
     common_shape([B._array.shape[:-2], L._array.shape[:-2]])
-    return write_result("cholesky_solve", _cholesky_solve(B, L, bool(upper)), out)
+    return _cholesky_solve(B, L, bool(upper))
 
 
 @method()
 @autocasts("float32")
-def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of ``L @ L.mH``, or of ``L.mH @ L`` if the factor is the upper one."""
     check_matrices("cholesky_inverse", L)
-    return write_result("cholesky_inverse", _cholesky_inverse(L, bool(upper)), out)
+    return _cholesky_inverse(L, bool(upper))
 
 
 @method()

@@ -166,7 +166,7 @@ _solve, _solve_triangular = _solving("linalg_solve_ex"), _solving("linalg_solve_
 
 
 @autocasts("float32")
-def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X with ``A @ X = B`` (or ``X @ A = B`` unless ``left``) for square matrices A.
 
     B holds matrices (..., n, k), or vectors: (n), or of the shape of A without its last dimension.
@@ -187,7 +187,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     )
     if vectors and not left:
         raise RuntimeError("linalg.solve: vectors as B need left=True")
-    return write_result("linalg.solve", _either_side(_solve, A, B, left, vectors), out)
+    return _either_side(_solve, A, B, left, vectors)
 
 
 def transposed_copy(matrices: Tensor) -> Tensor:
@@ -216,13 +216,7 @@ def _triangle(A: Tensor, upper: bool) -> Tensor:
 
 
 def solve_triangular(
-    A: Tensor,
-    B: Tensor,
-    *,
-    upper: bool,
-    left: bool = True,
-    unitriangular: bool = False,
-    out: Tensor | None = None,
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
     """X with ``A @ X = B`` (or ``X @ A = B`` unless ``left``), of A one triangle only.
 
@@ -241,7 +235,7 @@ def solve_triangular(
             new_tensor(constant_beside(A._array, np.eye(size, dtype=bool))), 1.0
         )
     made = _either_side(_solve_triangular, half, B, left)
-    return write_result("linalg.solve_triangular", made, out)
+    return made
 
 
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:

@@ -332,13 +332,13 @@ spherical_bessel_j0 = _public(
 )
 
 
-def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def modified_bessel_i0(input: Tensor) -> Tensor:
     """The modified Bessel function I of order 0; it has no gradient, that of ``i0`` has."""
     made = i0(floats("special_modified_bessel_i0", input.detach()))
-    return write_result("special_modified_bessel_i0", made, out, casts=True)
+    return made
 
 
-def modified_bessel_i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def modified_bessel_i1(input: Tensor) -> Tensor:
     """The modified Bessel function I of order 1; it has no gradient, that of ``i1`` has."""
     made = i1(floats("special_modified_bessel_i1", input.detach()))
-    return write_result("special_modified_bessel_i1", made, out, casts=True)
+    return made

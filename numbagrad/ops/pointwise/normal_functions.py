@@ -17,7 +17,6 @@ from numpy.polynomial import chebyshev
 
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
-from ..arguments.output import write_result
 from ..operators.tensor_operator import TensorOperator
 from .functions import erfc, erfinv, exp
 from .special_functions import floats
@@ -140,19 +139,19 @@ _ndtri_operator = _operator(
 )
 
 
-def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def erfcx(input: Tensor) -> Tensor:
     """``exp(x * x) * erfc(x)``, which falls like ``1 / x`` where ``erfc`` underflows."""
     made = _erfcx_operator(floats("special_erfcx", input))
-    return write_result("special_erfcx", made, out, casts=True)
+    return made
 
 
-def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def log_ndtr(input: Tensor) -> Tensor:
     """The logarithm of the probability of a normal number to be below x."""
     made = _log_ndtr_operator(floats("special_log_ndtr", input))
-    return write_result("special_log_ndtr", made, out, casts=True)
+    return made
 
 
-def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def ndtri(input: Tensor) -> Tensor:
     """The number below which a normal number is with this probability; NaN outside [0, 1]."""
     made = _ndtri_operator(floats("special_ndtri", input))
-    return write_result("special_ndtri", made, out, casts=True)
+    return made

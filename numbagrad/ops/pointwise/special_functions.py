@@ -100,7 +100,7 @@ install_in_place(_polygamma_of)
 
 
 @method()
-def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
+def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p.
 
     Raises:
@@ -114,7 +114,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     made = p * (p - 1) / 4 * math.log(math.pi) + lgamma(input)
     for number in range(1, p):
         made = made + lgamma(input - number / 2)
-    return write_result("mvlgamma", made, out, casts=True)
+    return made
 
 
 install_in_place(mvlgamma)
@@ -288,7 +288,7 @@ _zeta = TensorOperator(
 )
 
 
-def zeta(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+def zeta(input: Any, other: Any) -> Tensor:
     """``sum((k + other)**-input)`` over k from 0 on; differentiable by ``other``.
 
     Raises:
@@ -309,4 +309,4 @@ def zeta(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         for y in (input, other)
     ]  # fmt: skip
     made = _zeta(x, q)
-    return write_result("special_zeta", made, out, casts=True)
+    return made

@@ -105,27 +105,27 @@ def _summed_over_ones(x: Tensor, other: Tensor, dims: list[int], of_other: list[
 
 
 @method()
-def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sums of products along the last dimension of both operands."""
     if input._array.ndim == 0 or other._array.ndim == 0:
-        return write_result("inner", input * other, out)
+        return input * other
     if input._array.shape[-1] != other._array.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(input._array.shape)} and {list(other._array.shape)}"
         )
-    return write_result("inner", tensordot(input, other, dims=([-1], [-1])), out)
+    return tensordot(input, other, dims=([-1], [-1]))
 
 
 @method()
-def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def kron(input: Tensor, other: Tensor) -> Tensor:
     """Every element of ``input`` times the whole of ``other``, as blocks of one tensor."""
     rank = max(input._array.ndim, other._array.ndim)
     own, given = ((1,) * (rank - x._array.ndim) + x._array.shape for x in (input, other))
     left = input.reshape([size for pair in zip(own, (1,) * rank, strict=True) for size in pair])
     right = other.reshape([size for pair in zip((1,) * rank, given, strict=True) for size in pair])
     shape = [m * n for m, n in zip(own, given, strict=True)]
-    return write_result("kron", unsafe_view(left * right, tuple(shape)), out, casts=True)
+    return unsafe_view(left * right, tuple(shape))
 
 
 # --- chains ---------------------------------------------------------------------------------------

@@ -240,12 +240,12 @@ def check_mv(input: Tensor, vec: Tensor) -> None:
 
 
 @method()
-def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix (n, m) and a vector (m)."""
     if not input._array.ndim:
         raise IndexError("mv(): Dimension specified as 0 but the matrix has no dimensions")
     check_mv(input, vec)
-    return write_result("mv", mv_operator(input, vec), out)
+    return mv_operator(input, vec)
 
 
 def _check_dot(input: Tensor, other: Tensor) -> None:
@@ -263,17 +263,17 @@ def _check_dot(input: Tensor, other: Tensor) -> None:
 
 
 @method()
-def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Sum of the products of two vectors of equal length."""
     _check_dot(input, tensor)
-    return write_result("dot", _dot(input, tensor), out)
+    return _dot(input, tensor)
 
 
 @method()
-def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Sum of the products of two vectors of equal length, of which the first is conjugated."""
     _check_dot(input, other)
-    return write_result("vdot", _vdot(input, other), out)
+    return _vdot(input, other)
 
 
 @method()
