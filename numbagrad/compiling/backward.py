@@ -23,8 +23,10 @@ from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED
 from ..backend import foreign
 from ..executor.arrays import copy_elements, filled
-from ..executor.plan.operations import Array, Memory, View
+from ..executor.plan.operations import Array, Memory, View, may_raise
+from ..ops.operators.program_call import ProgramCall
 from ..program.backend_program import (
+    BackendProgram,
     MixedDevicesError,
     backend_of_all,
     empty_like,
@@ -80,10 +82,36 @@ class Walk:
             gradient if gradient.strides == view.strides else _laid(gradient, view)
             for gradient, view in zip(gradients, self.roots, strict=True)
         ]
-        made = self.program.run([*laid, *[kept[memory] for memory in self.kept]], numbers=numbers)
+        given = [*laid, *[kept[memory] for memory in self.kept]]
+        call = self._call
+        made: Sequence[Array]
+        if call is None:
+            made = self.program.run(given, numbers=numbers)
+        else:
+            made = call(*map(new_tensor, given))
+        return [
+            None
+            if place is None
+            else new_tensor(made[place] if view is None else as_view(made[place], view))
+            for place, view in self._places
+        ]
+
+    @functools.cached_property
+    def _call(self) -> ProgramCall | None:
+        """The program in one call of compiled code, where nothing in it needs more than that."""
+        program = self.program
+        if isinstance(program, BackendProgram) or program.sources or program.native is None:
+            return None
+        return None if any(map(may_raise, program.operations)) else ProgramCall(program)
+
+    @functools.cached_property
+    def _places(self) -> list[tuple[int | None, View | None]]:
+        """Of the gradient of every input which result it is, and the view if it is not all of it."""
         places = {memory: k for k, memory in enumerate(self.program.results)}
         return [
-            None if view is None else new_tensor(as_view(made[places[view.memory]], view))
+            (None, None)
+            if view is None
+            else (places[view.memory], None if view == whole(view.memory) else view)
             for view in self.results
         ]
 

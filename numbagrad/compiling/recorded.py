@@ -355,18 +355,29 @@ class Recorded(ProgramPair):
         same = [k for k, _ in self._same]
         fixed = [k for k, leaf in enumerate(leaves) if not isinstance(leaf, Tensor) or k in same]
         others = [leaf for k, leaf in enumerate(leaves) if k not in fixed]
-        if any(self._argument_had) or len(others) != len(self._arguments):
-            return
-        if any([extras_of(tensor) for tensor in others]):
+        if len(others) != len(self._arguments):
             return
         known = len(self._tensors) + len(self._with_gradient)
+        numbers: list[Any] = [None] * known
+        gradients: dict[int, Tensor] = {}
+        for argument, had in zip(self._arguments, self._argument_had, strict=True):
+            numbers.append(argument)
+            if had:
+                gradient = leaves[argument]._accumulated
+                if gradient is None or gradient._array is not self._found[len(numbers)]:
+                    return  # the call left another gradient than it found
+                if len(numbers) in self._owners:
+                    return  # the program is given it: compiled code passes arguments alone
+                numbers.append(None)
+                gradients[argument] = gradient
+        if any([extras_of(tensor) for tensor in (*others, *gradients.values())]):
+            return
         for tensor, array in zip(
             self._with_gradient, self._found[len(self._tensors) : known], strict=True
         ):
             if tensor._accumulated is None or tensor._accumulated._array is not array:
                 return  # the call left another gradient than it found
         tensors = list(zip(self._tensors, self._had, strict=True))
-        numbers = [*[None] * known, *self._arguments]
         given = [*[numbers[k] for k in self._owners], *[None] * len(self._constants)]
         self._passed = [(k, number) for k, number in enumerate(given) if number is not None]
         versions: list[Any] = [
@@ -375,7 +386,7 @@ class Recorded(ProgramPair):
         ]
         self._replay.learn(
             Found(
-                leaves, fixed, tensors,
+                leaves, fixed, gradients, tensors,
                 [x if n is None else n for x, n in zip(self._given, given, strict=True)],
                 self._reused.kept(), versions,
                 {id(place.find(leaves)): not flag for place, flag in self._effects.flags},

@@ -26,7 +26,7 @@ from ..tensor import Tensor
 _LISTS = ("arguments", "tensors", "roots", "kept", "results", "passed", "versions", "arrays")
 
 #: Of an argument that is told by its identity, what says no more.
-_ANY_FORM = dict.fromkeys(("type", "flag", "kind", "rank", "sizes", "dtype"), 0)
+_ANY_FORM = dict.fromkeys(("type", "flag", "kind", "rank", "sizes", "dtype", "gradient"), 0)
 
 
 @dataclasses.dataclass
@@ -36,6 +36,7 @@ class Found:
     Attributes:
         arguments: the arguments, in order.
         fixed: the numbers of arguments that are told by their identity.
+        gradients: by the numbers of other arguments, the gradients that they had.
         tensors: the tensors that are no arguments, and whether they have a gradient.
         given: for each array the program is given the array, or the number of an argument.
         kept: gradients of the run before: tensor, gradient, its array, and which result that is.
@@ -46,6 +47,7 @@ class Found:
 
     arguments: Sequence[Any]
     fixed: Sequence[int]
+    gradients: dict[int, Tensor]
     tensors: Sequence[tuple[Tensor, bool]]
     given: Sequence[Array | int]
     kept: Sequence[tuple[Tensor, Tensor, Array, int]]
@@ -97,8 +99,9 @@ class Replay:
         free = [k for k in range(len(found.arguments)) if k not in found.fixed]
         if free and not all([root.flags.owndata for root in roots.values()]):
             return  # an argument might share memory with one of them unseen
-        own = {id(root_of(found.arguments[k]._array)) for k in free}
-        if len(own) < len(free) or not own.isdisjoint(roots):
+        alone = [*[found.arguments[k] for k in free], *found.gradients.values()]
+        own = {id(root_of(tensor._array)) for tensor in alone}
+        if len(own) < len(alone) or not own.isdisjoint(roots):
             return  # compiled code expects arguments that share memory with nothing
         self._kept = [found.arguments[k] for k in found.fixed]
         lists: dict[str, list[Any]] = {
@@ -126,16 +129,26 @@ class Replay:
         argument = found.arguments[k]
         if k in found.fixed:
             return row_of(Argument, object=id(argument), **_ANY_FORM)
-        array = argument._array
+        gradient, address = found.gradients.get(k), 0
+        if gradient is not None:
+            row = np.array(self._alike(found, gradient, 0), dtype=np.int64)
+            self._kept.append(row)
+            address = row.ctypes.data
+        return self._alike(found, argument, address)
+
+    def _alike(self, found: Found, tensor: Tensor, gradient: int) -> tuple[int, ...]:
+        """What a tensor has to be like, and the address of the same for its gradient."""
+        array = tensor._array
         return row_of(
             Argument,
             object=0,
-            type=id(type(argument)),
-            flag=_flag(found, argument),
-            kind=(argument._producer is None) + 2 * argument.is_inference(),
+            type=id(type(tensor)),
+            flag=_flag(found, tensor),
+            kind=(tensor._producer is None) + 2 * tensor.is_inference(),
             rank=array.ndim,
             sizes=self._form(array),
             dtype=id(array.dtype),
+            gradient=gradient,
         )
 
     def _form(self, array: Array) -> int:

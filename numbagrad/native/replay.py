@@ -25,7 +25,7 @@ from .objects import (
     tuple_get_item,
     tuple_new,
 )
-from .replay_layout import OWNERS_OF_ARRAY, OWNERS_OF_GRADIENT, ReplayTable
+from .replay_layout import OWNERS_OF_ARRAY, OWNERS_OF_GRADIENT, Argument, ReplayTable
 from .tensors import count_writes, is_inference, shared_cell, uncount
 
 NULL = 0
@@ -76,8 +76,14 @@ def has_attributes(runtime, tensor):
 
 
 @subroutine
+def is_in(runtime, tensor, owner):
+    """Whether a tensor is in memory of this owner."""
+    return owner_of(runtime, field(tensor, runtime.tensor.array)) == owner
+
+
+@subroutine
 def is_apart(table, runtime, arguments, k, array):
-    """Whether an argument shares its memory with no argument before it, and no other tensor."""
+    """Whether an array shares its memory with no argument before the k-th, and no other tensor."""
     owner = owner_of(runtime, array)
     if owner == NULL:
         return False
@@ -88,11 +94,39 @@ def is_apart(table, runtime, arguments, k, array):
     entry = table.arguments.first
     for i in range(k):
         if entry.object == NULL:
-            other = field(load(arguments, i, int64), runtime.tensor.array)
-            if owner_of(runtime, other) == owner:
+            other = load(arguments, i, int64)
+            if is_in(runtime, other, owner):
                 return False
+            if entry.gradient != NULL:
+                if is_in(runtime, field(other, runtime.tensor.grad), owner):
+                    return False
         entry = entry[1]
     return True
+
+
+@subroutine
+def is_alike(table, runtime, arguments, k, tensor, entry):
+    """Whether a tensor is like the one in its place, but for a gradient; in memory of its own."""
+    if ObjectHead(tensor).type != entry.type:
+        return False
+    if field(tensor, runtime.tensor.requires_grad) != entry.flag:
+        return False
+    kind = int64(field(tensor, runtime.tensor.grad_fn) == runtime.none)
+    kind += 2 * int64(is_inference(runtime, tensor))
+    if kind != entry.kind:
+        return False
+    array = field(tensor, runtime.tensor.array)
+    if array == NULL:
+        return False
+    if ObjectHead(array).type != runtime.array_type:
+        return False
+    if has_attributes(runtime, tensor):
+        return False
+    rank = entry.rank
+    sizes = entry.sizes
+    if not has_form(array, sizes, rank, entry.dtype):
+        return False
+    return is_apart(table, runtime, arguments, k, array)
 
 
 @subroutine
@@ -102,27 +136,19 @@ def same_argument(table, runtime, arguments, k, entry):
     only = entry.object
     if only != NULL:
         return argument == only
-    if ObjectHead(argument).type != entry.type:
+    if not is_alike(table, runtime, arguments, k, argument, entry):
         return False
-    if field(argument, runtime.tensor.requires_grad) != entry.flag:
-        return False
+    gradient = field(argument, runtime.tensor.grad)
+    form = entry.gradient
     none = runtime.none
-    kind = int64(field(argument, runtime.tensor.grad_fn) == none)
-    kind += 2 * int64(is_inference(runtime, argument))
-    if kind != entry.kind:
+    if form == NULL or gradient == none or gradient == NULL:
+        return form == NULL and gradient == none
+    if field(gradient, runtime.tensor.grad) != none:
         return False
-    array = field(argument, runtime.tensor.array)
-    if array == NULL or field(argument, runtime.tensor.grad) != none:
+    if not is_alike(table, runtime, arguments, k, gradient, Argument(form)):
         return False
-    if ObjectHead(array).type != runtime.array_type:
-        return False
-    if has_attributes(runtime, argument):
-        return False
-    rank = entry.rank
-    sizes = entry.sizes
-    if not has_form(array, sizes, rank, entry.dtype):
-        return False
-    return is_apart(table, runtime, arguments, k, array)
+    owner = owner_of(runtime, field(argument, runtime.tensor.array))
+    return not is_in(runtime, gradient, owner)
 
 
 @subroutine

@@ -16,6 +16,7 @@ class Argument(Record):
     rank = Word()
     sizes = Word()  # address of its shape, then its strides
     dtype = Word()
+    gradient = Word()  # address of an ``Argument`` with the form of its gradient; 0 without one
 
 
 class Known(Record):
