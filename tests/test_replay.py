@@ -62,6 +62,68 @@ def test_arguments_with_gradients_hooks_or_attributes_are_left_to_python():
     assert holds(torch.ones(3), torch.ones(3)) is None
 
 
+def with_gradient(values, gradient):
+    tensor = torch.tensor(values, requires_grad=True)
+    tensor.grad = gradient
+    return tensor
+
+
+def test_arguments_may_have_gradients_that_the_program_does_not_read():
+    x = with_gradient([1.0, 2.0], torch.ones(2))
+    compiled, holds = learned(lambda x: x * x, x)
+    other = with_gradient([3.0, 4.0], torch.zeros(2))
+    assert holds(other) is not None
+    compiled(other).sum().backward()
+    compiled(other).sum().backward()
+    assert other.grad.tolist() == [12.0, 16.0]
+    assert holds(torch.ones(2, requires_grad=True)) is None
+
+
+@pytest.mark.parametrize(
+    "gradient",
+    [
+        lambda x: torch.ones(2, requires_grad=True),
+        lambda x: torch.ones(2, requires_grad=True) * 2,
+        lambda x: torch.ones(2, 2)[:, 0],
+        lambda x: x.detach(),
+        lambda x: torch.from_numpy(np.frombuffer(bytearray(8), np.float32)),
+        lambda x: with_gradient([1.0, 1.0], torch.ones(2)),
+        lambda x: torch.nn.Parameter(torch.ones(2), requires_grad=False),
+    ],
+)
+def test_gradients_of_another_form_are_left_to_python(gradient):
+    x = with_gradient([1.0, 2.0], torch.ones(2))
+    compiled, holds = learned(lambda x: x * x, x)
+    other = torch.tensor([3.0, 4.0], requires_grad=True)
+    other.grad = gradient(other)
+    assert holds(other) is None
+    assert compiled(other).tolist() == [9.0, 16.0]
+
+
+def test_gradients_that_arguments_share_are_left_to_python():
+    _, holds = learned(
+        lambda a, b: a * b,
+        with_gradient([1.0, 2.0], torch.ones(2)),
+        with_gradient([1.0, 2.0], torch.ones(2)),
+    )
+    shared = torch.ones(2)
+    assert holds(with_gradient([1.0, 2.0], shared), with_gradient([1.0, 2.0], shared)) is None
+    a = with_gradient([1.0, 2.0], shared)
+    assert holds(a, with_gradient([1.0, 2.0], a.detach())) is None
+    assert holds(with_gradient([1.0, 2.0], a.detach()), a) is None
+
+
+def test_gradients_that_a_program_reads_or_replaces_are_followed():
+    x = with_gradient([1.0, 2.0], torch.ones(2))
+    read = torch.compile(lambda x: x.grad * 2)
+    accumulate = torch.compile(lambda x: (x * x).sum().backward())
+    for call in range(9):
+        x.grad = torch.full((2,), float(call))
+        assert read(x).tolist() == [2.0 * call] * 2
+        accumulate(x)
+        assert x.grad.tolist() == [call + 2.0, call + 4.0]
+
+
 def test_arguments_that_share_memory_are_left_to_python():
     weight = torch.zeros(3)
 

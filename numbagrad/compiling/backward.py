@@ -55,6 +55,7 @@ class Walk:
         operations: what the walk does.
         kept: memory that it reads, of the forward or from outside.
         results: for every input the view that holds its gradient, or None.
+        reads: of what nodes keep, the numbers of what is ``kept`` for this walk.
     """
 
     roots: list[View]
@@ -62,6 +63,7 @@ class Walk:
     kept: list[Memory]
     results: list[View | None]
     sources: Sequence[Any]
+    reads: Sequence[int] = ()
 
     @functools.cached_property
     def program(self) -> Program:
@@ -75,20 +77,22 @@ class Walk:
         )
 
     def run(
-        self, gradients: Sequence[Array], kept: dict[Memory, Array], numbers: Sequence[float]
+        self, gradients: Sequence[Tensor], kept: Sequence[Array], numbers: Sequence[float]
     ) -> list[Tensor | None]:
         """The gradients of the inputs; ``kept`` are the arrays of memory that was kept."""
         laid = [
-            gradient if gradient.strides == view.strides else _laid(gradient, view)
+            gradient
+            if gradient._array.strides == view.strides
+            else new_tensor(_laid(gradient._array, view))
             for gradient, view in zip(gradients, self.roots, strict=True)
         ]
-        given = [*laid, *[kept[memory] for memory in self.kept]]
+        read = [kept[place] for place in self.reads]
         call = self._call
         made: Sequence[Array]
         if call is None:
-            made = self.program.run(given, numbers=numbers)
+            made = self.program.run([*[x._array for x in laid], *read], numbers=numbers)
         else:
-            made = call(*map(new_tensor, given))
+            made = call(*laid, *map(new_tensor, read))
         return [
             None
             if place is None
@@ -106,7 +110,7 @@ class Walk:
 
     @functools.cached_property
     def _places(self) -> list[tuple[int | None, View | None]]:
-        """Of the gradient of every input which result it is, and the view if it is not all of it."""
+        """For the gradient of each input the number of the result, and the view if it is a part."""
         places = {memory: k for k, memory in enumerate(self.program.results)}
         return [
             (None, None)
@@ -136,6 +140,11 @@ class Backward:
     saved: list[Memory]
     given: list[Memory]
 
+    def __post_init__(self) -> None:
+        places = {memory: k for k, memory in enumerate([*self.saved, *self.given])}
+        for walk in (self.together, *self.alone):
+            walk.reads = [places[memory] for memory in walk.kept]
+
     @property
     def gradients(self) -> list[View]:
         """The gradients of the outputs."""
@@ -147,25 +156,26 @@ class Backward:
         return self.together.program
 
     def run(
-        self, gradients: Sequence[Array | None], kept: Sequence[Array], numbers: Sequence[float]
+        self, gradients: Sequence[Tensor | None], kept: Sequence[Array], numbers: Sequence[float]
     ) -> list[Tensor | None]:
         """The gradients of the inputs; None for those on which no output with a gradient depends.
 
         ``kept`` holds arrays for ``saved`` and ``given``, ``numbers`` what the forward was given.
         """
-        found = dict(zip([*self.saved, *self.given], kept, strict=True))
+        if all([gradient is not None for gradient in gradients]):
+            return self.together.run(gradients, kept, numbers)  # type: ignore[arg-type]
         chosen = [k for k, gradient in enumerate(gradients) if gradient is not None]
-        if len(chosen) == len(gradients):
-            return self.together.run(gradients, found, numbers)  # type: ignore[arg-type]
         if self.alone and (self.linear or len(chosen) < 2):
             # Zeros are not the same: they become NaN where a derivative is infinite.
-            parts = [self.alone[k].run([gradients[k]], found, numbers) for k in chosen]  # type: ignore[list-item]
+            parts = [self.alone[k].run([gradients[k]], kept, numbers) for k in chosen]  # type: ignore[list-item]
             return [_sum(each) for each in zip(*parts, strict=True)] or [None] * self._inputs
         given = [
-            filled(view.shape, view.dtype, 0, view.memory.where) if gradient is None else gradient
+            new_tensor(filled(view.shape, view.dtype, 0, view.memory.where))
+            if gradient is None
+            else gradient
             for gradient, view in zip(gradients, self.gradients, strict=True)
         ]
-        made = self.together.run(given, found, numbers)
+        made = self.together.run(given, kept, numbers)
         return [
             gradient if any([self.reached[k][place] for k in chosen]) else None
             for place, gradient in enumerate(made)
@@ -369,5 +379,4 @@ class CompiledFunctionBackward(Node):
                 "autograd.grad(create_graph=True)"
             )
         kept = self.unpack()
-        gradients = [None if grad is None else grad._array for grad in grads]
-        return tuple(self.plan.run(gradients, kept, self.numbers))
+        return tuple(self.plan.run(grads, kept, self.numbers))

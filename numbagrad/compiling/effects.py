@@ -234,7 +234,11 @@ class Live:
         self.inputs = inputs
         self.outputs = outputs
         self._saved = [results.index(memory) for memory in backward.saved]
-        self._owners = owners
+        #: Of the memory given that is kept: the tensor, and how it lies behind its first byte.
+        self._given = [
+            (owners[memory][0], whole(memory), owners[memory][1].offset)
+            for memory in backward.given
+        ]
 
     def node(
         self, results: Sequence[Array], leaves: Sequence[Any], numbers: Sequence[float]
@@ -242,14 +246,45 @@ class Live:
         """The node of one run, which was given these numbers."""
         kept = [results[place] for place in self._saved]
         watched = []
-        for memory in self.backward.given:
-            place, view = self._owners[memory]
+        for place, view, start in self._given:
             tensor = place.find(leaves)
             cell = version_cell_of(tensor)
             watched.append((tensor._array, cell, cell[0]))
-            kept.append(as_view(tensor._array, whole(memory), view.offset))
+            kept.append(as_view(tensor._array, view, start))
         inputs = [place.find(leaves) for place in self.inputs]
         return CompiledFunctionBackward(self.backward, inputs, kept, watched, self.outputs, numbers)
+
+    def finder(
+        self, returned: tuple[int, Any]
+    ) -> Callable[[Sequence[Array], Sequence[Any], Sequence[float]], Tensor] | None:
+        """A function of the results, arguments and numbers of a run that finds all that it returns.
+
+        None unless that is one tensor, and all that the run leaves behind.
+        """
+        kind, made = returned
+        if kind != MADE or made.output is None or made.result is None or made.base is not None:
+            return None
+        if isinstance(made.cell, Place) or made.cell == INFERENCE or self.outputs > 1:
+            return None
+        if any([each is not made for each in self._handed_out]):
+            return None
+        place, view, output, version = made.result, made.view, made.output, made.version
+        shared = made.cell is not None
+        kept = bool(self._handed_out)
+
+        def find(
+            results: Sequence[Array], leaves: Sequence[Any], numbers: Sequence[float]
+        ) -> Tensor:
+            node = self.node(results, leaves, numbers)
+            array = as_view(results[place], view)
+            tensor = new_tensor(array, True, node, output)
+            tensor._version_cell = [version] if shared else None
+            if kept:
+                cell = version_cell_of(tensor)
+                node.versions.append((array, cell, cell[0]))
+            return tensor
+
+        return find
 
     def watch_results(self, run: Run) -> None:
         """Have the node of a run notice if its caller writes a result that it keeps."""

@@ -112,6 +112,11 @@ class Recorded(ProgramPair):
         self._find_result: Callable[[Sequence[Array], Sequence[Any]], Any] | None = None
         if effects.backward is None and not effects.flags and not effects.attributes:
             self._find_result = finder_of_all(effects.structure, effects.returned)
+        #: The same where that is one tensor which is differentiated later.
+        self._find_live: Callable[..., Tensor] | None = None
+        alone = not (effects.flags or effects.attributes or effects.gradients)
+        if effects.backward is not None and alone and effects.structure is LEAF:
+            self._find_live = effects.backward.finder(effects.returned[0])
         #: Sources of numbers count their runs in this.
         states = [getattr(source, "state", None) for source in program.sources]
         self._counts = [state for state in states if state is not None]
@@ -229,6 +234,8 @@ class Recorded(ProgramPair):
                 return CHANGED
         if self._find_result is not None and (keep or not self._effects.gradients):
             return self._find_result(results, arguments)
+        if self._find_live is not None:
+            return self._find_live(results, arguments, self.program.drawn)
         return self._leave(Run(results, arguments), attach=not keep)
 
     def _run_again(self, keep: bool, arguments: tuple[Any, ...]) -> Any:
