@@ -48,20 +48,24 @@ def backward_loops(a, b, x, y, grad_y, grad_a, grad_b, grad_x):
 
 
 @functools.cache
-def compiled_loops():
+def compiled_loops(fastmath: bool = False):
     """The loops as Numba compiles them."""
     import numba
 
-    return numba.njit(forward_loops), numba.njit(backward_loops)
+    compiler = numba.njit(fastmath=fastmath)
+    return compiler(forward_loops), compiler(backward_loops)
 
 
-def operator(torch: Any) -> Any:
-    """``y = apply(a, b, x)`` as a differentiable operator of numbagrad or torch."""
-    forward_kernel, backward_kernel = compiled_loops()
-    if hasattr(torch, "kernel"):
-        return torch.kernel(
-            forward_kernel, backward_kernel, shapes=lambda a, b, x: x, name="recurrence"
-        )
+def kernel_operator(torch: Any, fastmath: bool = False) -> Any:
+    """``y = apply(a, b, x)``, declared with ``kernel()`` of numbagrad."""
+    return torch.kernel(
+        *compiled_loops(fastmath), shapes=lambda a, b, x: x, name="recurrence"
+    )  # fmt: skip
+
+
+def function_operator(torch: Any, fastmath: bool = False) -> Any:
+    """The same as a ``Function`` of numbagrad or torch around the loops."""
+    forward_kernel, backward_kernel = compiled_loops(fastmath)
 
     class Recurrence(torch.autograd.Function):
         @staticmethod
@@ -81,19 +85,24 @@ def operator(torch: Any) -> Any:
     return Recurrence.apply
 
 
-def make(torch: Any) -> Task:
-    """The step for a torch-like library."""
-    recurrence = operator(torch)
+def step_with(torch: Any, operator: Any) -> Task:
+    """The step of a torch-like library with one of these operators."""
     x, a, b = [leaf(torch, array) for array in data()]
 
     def step():
         for each in (x, a, b):
             each.grad = None
-        loss = recurrence(a, b, x).pow(2).mean()
+        loss = operator(a, b, x).pow(2).mean()
         loss.backward()
         return loss
 
     return Task(step, (), [x, a, b])
+
+
+def make(torch: Any) -> Task:
+    """The step for a torch-like library."""
+    operator = kernel_operator if hasattr(torch, "kernel") else function_operator
+    return step_with(torch, operator(torch))
 
 
 def make_jax():

@@ -337,8 +337,8 @@ class CompiledFunctionBackward(Node):
     def __init__(
         self,
         plan: Backward,
-        inputs: list[Tensor],
-        kept: list[Array],
+        edges: tuple[Any, ...],
+        kept: tuple[Array, ...],
         watched: list[tuple[Array, list[Any], int]],
         outputs: int,
         numbers: Sequence[float],
@@ -348,7 +348,7 @@ class CompiledFunctionBackward(Node):
         self.numbers = numbers
         #: What must not be written: an array, the count of its writes, and what that is.
         self.versions = watched
-        super().__init__(tuple([edge_of(tensor) for tensor in inputs]), tuple(kept))
+        super().__init__(edges, kept)
 
     def unpack(self) -> tuple[Any, ...]:
         """The arrays that were kept; raises if they were freed or written since."""

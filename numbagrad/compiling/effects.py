@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd.hooks.watching import INFERENCE_CELL
-from ..autograd.node import UNRECORDED, Node
+from ..autograd.node import UNRECORDED, Node, edge_of
 from ..autograd.saved import FREED
 from ..autograd.writes.inplace import register_view
 from ..executor.plan.operations import Array, Memory, View
@@ -214,6 +214,12 @@ def version_cell_of(tensor: Tensor) -> list[int]:
     return tensor._version_cell
 
 
+def _cut(memory: Memory, view: View) -> tuple[View, int] | None:
+    """How a block lies behind the first byte of a view of it; None if the view is all of it."""
+    everything = whole(memory)
+    return None if view == everything else (everything, view.offset)
+
+
 class Live:
     """The backward of results with a live graph, and where a run finds what it needs.
 
@@ -234,11 +240,8 @@ class Live:
         self.inputs = inputs
         self.outputs = outputs
         self._saved = [results.index(memory) for memory in backward.saved]
-        #: Of the memory given that is kept: the tensor, and how it lies behind its first byte.
-        self._given = [
-            (owners[memory][0], whole(memory), owners[memory][1].offset)
-            for memory in backward.given
-        ]
+        #: Of the memory given that is kept: the tensor, and what is to be cut out of its array.
+        self._given = [(owners[m][0], _cut(m, owners[m][1])) for m in backward.given]
 
     def node(
         self, results: Sequence[Array], leaves: Sequence[Any], numbers: Sequence[float]
@@ -246,13 +249,18 @@ class Live:
         """The node of one run, which was given these numbers."""
         kept = [results[place] for place in self._saved]
         watched = []
-        for place, view, start in self._given:
+        for place, cut in self._given:
             tensor = place.find(leaves)
-            cell = version_cell_of(tensor)
-            watched.append((tensor._array, cell, cell[0]))
-            kept.append(as_view(tensor._array, view, start))
-        inputs = [place.find(leaves) for place in self.inputs]
-        return CompiledFunctionBackward(self.backward, inputs, kept, watched, self.outputs, numbers)
+            array = tensor._array
+            cell = tensor._version_cell
+            if cell is None:
+                cell = tensor._version_cell = [0]
+            watched.append((array, cell, cell[0]))
+            kept.append(array if cut is None else as_view(array, *cut))
+        edges = tuple([edge_of(place.find(leaves)) for place in self.inputs])
+        return CompiledFunctionBackward(
+            self.backward, edges, tuple(kept), watched, self.outputs, numbers
+        )
 
     def finder(
         self, returned: tuple[int, Any]
@@ -268,7 +276,8 @@ class Live:
             return None
         if any([each is not made for each in self._handed_out]):
             return None
-        place, view, output, version = made.result, made.view, made.output, made.version
+        place, output, version = made.result, made.output, made.version
+        view = None if made.view == whole(made.view.memory) else made.view
         shared = made.cell is not None
         kept = bool(self._handed_out)
 
@@ -276,7 +285,7 @@ class Live:
             results: Sequence[Array], leaves: Sequence[Any], numbers: Sequence[float]
         ) -> Tensor:
             node = self.node(results, leaves, numbers)
-            array = as_view(results[place], view)
+            array = results[place] if view is None else as_view(results[place], view)
             tensor = new_tensor(array, True, node, output)
             tensor._version_cell = [version] if shared else None
             if kept:
