@@ -7,6 +7,7 @@ the program: tensors with their graph and count of writes, and gradients.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -240,8 +241,15 @@ class Live:
         self.inputs = inputs
         self.outputs = outputs
         self._saved = [results.index(memory) for memory in backward.saved]
-        #: Of the memory given that is kept: the tensor, and what is to be cut out of its array.
-        self._given = [(owners[m][0], _cut(m, owners[m][1])) for m in backward.given]
+        self._owners = owners
+
+    @functools.cached_property
+    def _given(self) -> list[tuple[Place, tuple[View, int] | None]]:
+        """Of the memory given that is kept: the tensor, and what is to be cut out of its array.
+
+        Asked for by the first run: some owners are found after the backward was recorded.
+        """
+        return [(self._owners[m][0], _cut(m, self._owners[m][1])) for m in self.backward.given]
 
     def node(
         self, results: Sequence[Array], leaves: Sequence[Any], numbers: Sequence[float]
