@@ -63,6 +63,11 @@ def _get_tracing_state() -> None:
     """None: ``jit.trace`` runs Python."""
 
 
+def _is_tracing() -> bool:
+    """False: ``jit.trace`` runs Python."""
+    return False
+
+
 def _are_functorch_transforms_active() -> bool:
     """Whether code runs under ``vmap`` or another transformation of ``torch.func``."""
     from ..transforms.levels import stack

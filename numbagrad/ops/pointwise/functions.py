@@ -215,9 +215,10 @@ def older_order(
     name = function.__name__.removeprefix("_")
     operands = arguments
     keywords: dict[str, Any] = {}
-    if not isinstance(arguments[1], Tensor):
+    factor = arguments[1]
+    if not isinstance(factor, Tensor) or (len(arguments) == count + 1 and _is_number(factor)):
         operands = (arguments[0], *arguments[2:])
-        keywords[scale] = arguments[1]
+        keywords[scale] = factor.item() if isinstance(factor, Tensor) else factor
         warn_caller(
             f"{name}() with {scale} before the last operands is deprecated; pass it by keyword: "
             f"{name}(..., {scale}={arguments[1]})",
@@ -230,6 +231,11 @@ def older_order(
             "positional arguments were given"
         )
     return function(*operands[:count], **keywords)
+
+
+def _is_number(factor: Tensor) -> bool:
+    """Whether a tensor may stand where a number is expected."""
+    return factor.ndim == 0 and not factor.requires_grad
 
 
 def _sum_function(name: str, text: str) -> Callable[..., Tensor]:

@@ -3,6 +3,7 @@
 from ...data.collate import default_collate, default_convert
 from ...data.dataset import IterableDataset
 from ...data.loader import DataLoader
+from ...data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from ...data.worker import get_worker_info
 
 
@@ -25,4 +26,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """torch's iterator with workers, a name for ``isinstance``."""
 
 
-__all__ = ["DataLoader", "IterableDataset", "default_collate", "default_convert", "get_worker_info"]
+__all__ = ["BatchSampler", "DataLoader", "IterableDataset", "RandomSampler", "Sampler",
+           "SequentialSampler",
+           "default_collate", "default_convert", "get_worker_info"]  # fmt: skip
