@@ -19,7 +19,7 @@ from ..driver.source import Source
 from .text import indented
 
 #: What these texts cannot mean on a GPU: memory of the CPU's stack, calls by address.
-_CPU_ONLY = frozenset(("address_of_stack", "call_kernel", "copy_memory", "load_apart"))
+_CPU_ONLY = frozenset(("address_of_stack", "call_kernel", "copy_memory"))
 
 
 class _Words(ast.NodeTransformer):
@@ -41,6 +41,14 @@ class _Words(ast.NodeTransformer):
         ):
             self.records[target.id] = self.names[call.func.id]
             return None
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """What says that memory does not overlap, for the CPU's vectors, is a plain access."""
+        if getattr(node.func, "id", "") in ("load_apart", "store_apart"):
+            assert isinstance(node.func, ast.Name)
+            name = node.func.id.removesuffix("_apart")
+            node = ast.copy_location(ast.Call(ast.Name(name, ast.Load()), node.args[:-1], []), node)
         return self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
