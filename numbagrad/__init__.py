@@ -103,6 +103,7 @@ from .ops.complex.lazy_conj import *
 from .ops.conversion.other_devices import *
 from .ops.conversion.query import *
 from .ops.creation.random import *
+from .ops.creation import random_writes as _random_writes
 from .ops.views.rearrange import *
 from .ops.reductions.reduction import *
 from .ops.reductions.scan import *

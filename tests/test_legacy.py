@@ -272,6 +272,14 @@ class TestOlderSignatures:
         torch.add(a, 2, b).sum().backward()
         assert (a.grad.tolist(), b.grad.tolist()) == ([1.0, 1.0], [2.0, 2.0])
 
+    def test_a_tensor_without_dimensions_is_such_a_scalar(self):
+        a, b, factor = torch.ones(2), torch.full((2,), 3.0), torch.tensor(2.0)
+        assert torch.add(a, factor, b).tolist() == [7.0, 7.0]
+        assert torch.addcmul(a, factor, b, b).tolist() == [19.0, 19.0]
+        assert a.add_(-factor * factor, b) is a and a.tolist() == [-11.0, -11.0]
+        with pytest.raises(TypeError):  # a number has no gradient
+            a.add_(factor.requires_grad_(), b)
+
     def test_a_scalar_in_the_middle_warns(self):
         with pytest.warns(UserWarning, match="pass it by keyword"):
             torch.ones(2).addcdiv_(-0.5, torch.ones(2), torch.ones(2))

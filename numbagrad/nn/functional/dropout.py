@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 
 from ...ops.creation.filled import empty, empty_like
-from ...ops.creation.random import bernoulli_, noise
+from ...ops.creation.random import noise
+from ...ops.creation.random_writes import bernoulli_
 from ...tensor import Tensor
 from ...transforms.randomness import has_samples
 from .checks import refuse_kinds

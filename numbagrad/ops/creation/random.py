@@ -1,7 +1,7 @@
-"""Random tensors: ``rand``, ``randn``, ``randint`` and the methods that fill a tensor in place.
+"""Random tensors: ``rand``, ``randn``, ``randint``, ``normal``, ``bernoulli``, ``multinomial``.
 
 Torch's signatures over ``numbagrad/random.py``, which draws torch's numbers from the same seed.
-A recorded filling cuts the history off: its gradient is zero, as in torch.
+``random_writes.py`` has the methods that fill a tensor in place.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from ... import random as numbers
 from ... import random_filling as filling
 from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.tensor_interface import bump_version
-from ...autograd.writes.inplace import before_write, compute_then_write
 from ...backend import Backend, backend_for, foreign, shared_by
 from ...dtype import int64, scalar_type_name
 from ...executor import capture
@@ -30,12 +28,12 @@ from ...random import Generator, default_generator, initial_seed, manual_seed, s
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import folded
 from ...transforms.levels import is_transformed
-from ...transforms.randomness import drawn_for_samples, fill_samples, has_samples, refuse_same
-from ..arguments.kinds import Real, takes
+from ...transforms.randomness import drawn_for_samples, has_samples, refuse_same
+from ..arguments.kinds import takes
 from ..arguments.requirements import kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
 from ..arguments.shapes import common_shape
 from ..methods.registry import method
-from ..operators.tensor_operator import TensorOperator, camel_case
+from ..operators.tensor_operator import TensorOperator
 from .filled import empty_array_like, zeros_like
 
 __all__ = [
@@ -43,9 +41,6 @@ __all__ = [
     "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "randperm", "seed", "set_rng_state",
 ]  # fmt: skip
-
-#: Draws numbers into an ndarray.
-Draw = Callable[[np.ndarray[Any, Any]], None]
 
 
 def get_rng_state() -> Tensor:
@@ -62,6 +57,15 @@ def set_rng_state(new_state: Tensor) -> None:
 
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, Any]
+#: Draws numbers into an ndarray.
+Draw = Callable[[Array], None]
+
+
+def drawn(like: Array, draw: Draw) -> Array:
+    """A new array like another one, filled with numbers."""
+    made = new_array(like.shape, like.dtype, foreign(like))
+    draw(made)
+    return made
 
 
 def _new(
@@ -407,7 +411,7 @@ def _rounded(function: Callable[..., Array], array: Array, other: Array) -> Arra
 
 _bernoulli = TensorOperator(
     "bernoulli",
-    lambda input, draw: _drawn(input, draw),
+    lambda input, draw: drawn(input, draw),
     {"input": lambda grad: zeros_like(grad)},
     takes_half=True,
     portable=True,
@@ -488,125 +492,3 @@ _multinomial = TensorOperator(
     batch=_rows_of_weights,
     takes_half=True,
 )
-
-
-# --- in place -------------------------------------------------------------------------------------
-
-
-def _drawn(array: np.ndarray[Any, Any], draw: Draw) -> np.ndarray[Any, Any]:
-    made = new_array(array.shape, array.dtype, foreign(array))
-    draw(made)
-    return made
-
-
-def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
-    """How a tensor is filled by a method of this name, which autograd sees as a constant."""
-    recorded = TensorOperator(
-        name,
-        lambda input, draw: _drawn(input, draw),
-        {"input": lambda grad: zeros_like(grad)},
-        grad_fn=grad_fn or camel_case(name) + "Backward0",
-        takes_half=True,
-        portable=True,
-    )
-
-    def fill_plain(tensor: Tensor, draw: Draw) -> None:
-        before_write(tensor)
-        draw(tensor._array)
-        bump_version(tensor)
-
-    def fill(tensor: Tensor, draw: Draw) -> Tensor:
-        if has_samples() or is_transformed(tensor):
-            tensor.zero_()  # for its history
-            fill_samples(tensor, lambda memory: fill_plain(memory, draw))
-            return tensor
-        if tensor._requires_grad and grad_mode.enabled:
-            return compute_then_write(tensor, lambda before: recorded(before, draw))
-        fill_plain(tensor, draw)
-        return tensor
-
-    return fill
-
-
-_fill_uniform, _fill_normal = _in_place("uniform"), _in_place("normal")
-_fill_random, _fill_bernoulli = _in_place("random"), _in_place("bernoulli")
-_fill_log_normal, _fill_cauchy = _in_place("log_normal"), _in_place("cauchy")
-_fill_exponential, _fill_geometric = _in_place("exponential"), _in_place("geometric")
-
-
-@method()
-def uniform_(
-    self: Tensor, from_: Real = 0, to: Real = 1, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with uniform numbers in [from, to)."""
-    return _fill_uniform(self, lambda array: filling.fill_uniform(generator, array, from_, to))
-
-
-@method()
-def normal_(
-    self: Tensor, mean: Real = 0, std: Real = 1, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with normal numbers."""
-    return _fill_normal(self, lambda array: filling.fill_normal(generator, array, mean, std))
-
-
-@method()
-@takes("self: Tensor", "self: Tensor, to: int", "self: Tensor, from_: int, to: int | None")
-def random_(
-    self: Tensor, from_: Any = None, to: Any = None, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with whole numbers: ``random_()``, ``random_(to)`` or ``random_(from, to)``."""
-
-    def draw(array: np.ndarray[Any, Any]) -> None:
-        if from_ is None and to is None:
-            filling.fill_random(generator, array)
-        elif to is None:
-            filling.fill_randint(generator, array, 0, from_)
-        else:
-            filling.fill_randint(generator, array, from_ or 0, to)
-
-    return _fill_random(self, draw)
-
-
-@method()
-@takes("self: Tensor, p?: Tensor | Real")
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with ones of probability ``p`` (a number, or a tensor of them) and zeros."""
-    if isinstance(p, Tensor) and (has_samples() or is_transformed((self, p))):
-        refuse_same(p)
-        with no_grad():
-            return self.copy_(bernoulli(p.expand(self._array.shape), generator=generator))
-    probability = p._array if isinstance(p, Tensor) else p
-    return _fill_bernoulli(
-        self, lambda array: filling.fill_bernoulli(generator, array, probability)
-    )
-
-
-@method()
-def log_normal_(
-    self: Tensor, mean: Real = 1, std: Real = 2, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with numbers whose logarithms are normal."""
-    return _fill_log_normal(
-        self, lambda array: filling.fill_log_normal(generator, array, mean, std)
-    )
-
-
-@method()
-def exponential_(self: Tensor, lambd: Real = 1, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exponentially distributed numbers of rate ``lambd``."""
-    return _fill_exponential(self, lambda array: filling.fill_exponential(generator, array, lambd))
-
-
-@method()
-def cauchy_(
-    self: Tensor, median: Real = 0, sigma: Real = 1, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with numbers of the Cauchy distribution."""
-    return _fill_cauchy(self, lambda array: filling.fill_cauchy(generator, array, median, sigma))
-
-
-@method()
-def geometric_(self: Tensor, p: Real, *, generator: Generator | None = None) -> Tensor:
-    """Fill with the numbers of trials up to the first success of probability ``p``."""
-    return _fill_geometric(self, lambda array: filling.fill_geometric(generator, array, p))
