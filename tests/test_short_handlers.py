@@ -24,7 +24,7 @@ PACKAGE = pathlib.Path(torch.__file__).parent
 #: Functions with late handlers, in one version of CPython at least, by what they are for.
 LATE = {
     "makes a kernel or a program, once for each: Numba and LLVM end a process without memory": """
-        codegen/loader.py:load
+        codegen/loader.py:load executor/background.py:request
         executor/library.py:_address
         executor/numba_function.py:_compiled executor/numba_function.py:_trampoline
         executor/pointwise.py:PointwiseProgram._set_up executor/pool.py:_make_pool
@@ -63,7 +63,10 @@ LATE = {
         nn/utils/parametrize.py:remove_parametrizations nn/utils/spectral_norm.py:SpectralNorm.apply
     """,
     "is the loop of a process of its own, or waits for one": """
-        data/loader.py:_Workers.batches data/worker.py:run
+        data/loader.py:_Workers.batches data/worker.py:run executor/background.py:_talk
+    """,
+    "sets a generator of random numbers to a state": """
+        cuda/philox.py:Generator.set_state
     """,
     "runs to have kernels compiled, before anything depends on it": """
         warming.py:transformer warming.py:two_layer

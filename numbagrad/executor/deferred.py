@@ -25,7 +25,7 @@ CALLS_BETWEEN = 128
 class Deferred:
     """Launchers, named by function and module, that are installed together or not at all."""
 
-    __slots__ = ("functions", "installed", "_install", "_count_call", "_asked_disk")
+    __slots__ = ("functions", "installed", "_install", "_count_call", "_asked_disk", "_looks_again")
 
     def __init__(self, functions: Mapping[str, str], install: Callable[[], None]) -> None:
         """``install`` is called once, when the launchers are to be used from then on."""
@@ -34,6 +34,7 @@ class Deferred:
         self._install = install
         self._count_call = itertools.count().__next__
         self._asked_disk = False
+        self._looks_again = 0
 
     def ready(self) -> bool:
         """Whether the launchers are to be used. Counts the calls that had to do without."""
@@ -53,7 +54,8 @@ class Deferred:
 
     def _are_compiled(self) -> bool:
         """Count a call; whether there were enough of them, and the launchers are there by now."""
-        more = self._count_call() - CALLS_WORTH_COMPILING
-        if more < 0 or more % CALLS_BETWEEN:
+        calls = self._count_call()
+        if calls < CALLS_WORTH_COMPILING or calls < self._looks_again:
             return False
+        self._looks_again = calls + CALLS_BETWEEN
         return library.ready([described(*each) for each in self.functions.items()])

@@ -13,9 +13,18 @@ import gc
 import sys
 import types
 
-from . import heads
+from ..codegen.record import Word
+from .heads import ObjectHead
 
 __all__ = ["functions_of"]
+
+
+class FrameHead(ObjectHead):
+    """CPython's PyFrameObject, from 3.11 on."""
+
+    back = Word()
+    inner = Word()  # address of the frame that the interpreter runs on
+
 
 #: Words of an interpreter's frame among which the function is looked for.
 _WORDS = 6
@@ -40,7 +49,9 @@ def _place() -> int | None:
     if sys.implementation.name != "cpython" or not (3, 11) <= sys.version_info[:2] <= (3, 14):
         return None
     frame = _is_here()
-    inner = _word(id(frame) + heads.FrameHead.inner.offset)
+    if _word(id(frame) + ObjectHead.type.offset) != id(types.FrameType):
+        return None
+    inner = _word(id(frame) + FrameHead.inner.offset)
     found = [8 * k for k in range(_WORDS) if (_word(inner + 8 * k) & ~_TAGS) == id(_is_here)]
     return found[0] if len(found) == 1 else None
 
@@ -49,7 +60,7 @@ def functions_of(frame: types.FrameType) -> list[types.FunctionType]:
     """The function that ``frame`` runs, or else all that have its code; empty for a module's."""
     code, place = frame.f_code, _place()
     if place is not None:
-        inner = _word(id(frame) + heads.FrameHead.inner.offset)
+        inner = _word(id(frame) + FrameHead.inner.offset)
         address = _word(inner + place) & ~_TAGS
         function = ctypes.cast(address, ctypes.py_object).value
         if isinstance(function, types.FunctionType) and function.__code__ is code:

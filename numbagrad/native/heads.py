@@ -61,13 +61,6 @@ class CellHead(ObjectHead):
     contents = Word()
 
 
-class FrameHead(ObjectHead):
-    """CPython's PyFrameObject, from 3.11 on."""
-
-    back = Word()
-    inner = Word()  # address of the frame that the interpreter runs on
-
-
 class DictionaryHead(ObjectHead):
     """CPython's PyDictObject."""
 

@@ -32,6 +32,7 @@ from ...transforms.randomness import drawn_for_samples, has_samples, refuse_same
 from ..arguments.kinds import takes
 from ..arguments.requirements import kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
 from ..arguments.shapes import common_shape
+from ..conversion.dtypes import cast
 from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
 from .filled import empty_array_like, zeros_like
@@ -322,16 +323,20 @@ def normal(
     given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
     if (place := shared_by("normal", given)) is not None and place.generator_class is not None:
         capture.check(_check_deviations, given[1])
-        standard = new_array(shape, kind, place)
-        filling.fill_normal(generator, standard, 0.0, 1.0)
-        with no_grad():
-            array = (new_tensor(standard) * std + mean).to(tensors[0].dtype)._array
+        array = _normal_elsewhere(generator, new_array(shape, kind, place), mean, std)
     else:
         array = capture.drawn(partial(_normal, generator), shape, kind, *given)
     result = leaf(array, requires_grad, out)
     if grad_mode.enabled and True in [x._requires_grad for x in tensors]:
         _HISTORIES[isinstance(mean, Tensor), isinstance(std, Tensor)].record((result,), (mean, std))
     return result
+
+
+def _normal_elsewhere(generator: Generator | None, standard: Array, mean: Any, std: Any) -> Any:
+    """Numbers of another device, which draws standard ones into an array of its own."""
+    filling.fill_normal(generator, standard, 0.0, 1.0)
+    with no_grad():
+        return cast(new_tensor(standard) * std + mean, standard.dtype)._array
 
 
 def _normal_of_operators(
