@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from ..native.frames import functions_of
+from ..native.frames import functions_of, is_told
 from ..nn.module_hooks import EVERY_MODULE
 from ..optim.optimizer import Optimizer
 from ..program.compiled_guards import Entries, Guards
@@ -203,7 +203,8 @@ class ReachableState(Walk):
         found = self._functions.get(code)
         if found is None and (code.co_freevars or code.co_argcount or code.co_kwonlyargcount):
             found = functions_of(frame)
-            self.shared.add(code)
+            if is_told():  # else all of them were found
+                self.shared.add(code)
         if found:
             self._found_late(found)
         else:

@@ -16,7 +16,7 @@ import types
 from ..codegen.record import Word
 from .heads import ObjectHead
 
-__all__ = ["functions_of"]
+__all__ = ["functions_of", "is_told"]
 
 
 class FrameHead(ObjectHead):
@@ -54,6 +54,11 @@ def _place() -> int | None:
     inner = _word(id(frame) + FrameHead.inner.offset)
     found = [8 * k for k in range(_WORDS) if (_word(inner + 8 * k) & ~_TAGS) == id(_is_here)]
     return found[0] if len(found) == 1 else None
+
+
+def is_told() -> bool:
+    """Whether ``functions_of`` finds one function at once; else it looks through all objects."""
+    return _place() is not None
 
 
 def functions_of(frame: types.FrameType) -> list[types.FunctionType]:
