@@ -7,7 +7,7 @@ import numba
 import numpy
 
 from ._version import __version__
-from .executor.pool import get_num_threads
+from .executor.threads.pool import get_num_threads
 
 __all__ = ["parallel_info", "show"]
 

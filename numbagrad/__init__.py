@@ -55,7 +55,7 @@ from .dtype import int16 as short
 from .dtype import int32 as int
 from .dtype import int64 as long
 from .executor import profile
-from .executor.pool import get_num_threads, set_num_threads
+from .executor.threads.pool import get_num_threads, set_num_threads
 from .layout import (
     channels_last,
     channels_last_3d,

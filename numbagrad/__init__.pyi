@@ -112,8 +112,8 @@ from numbagrad.dtype import set_default_dtype as set_default_dtype
 from numbagrad.errors import AcceleratorError as AcceleratorError
 from numbagrad.errors import OutOfMemoryError as OutOfMemoryError
 from numbagrad.executor import profile as profile
-from numbagrad.executor.pool import get_num_threads as get_num_threads
-from numbagrad.executor.pool import set_num_threads as set_num_threads
+from numbagrad.executor.threads.pool import get_num_threads as get_num_threads
+from numbagrad.executor.threads.pool import set_num_threads as set_num_threads
 from numbagrad.func.vmap import vmap as vmap
 from numbagrad.futures import Future as Future
 from numbagrad.jit import ScriptModule as ScriptModule

@@ -1,6 +1,6 @@
 """Generators of random numbers: their seeds, and their state as torch has it.
 
-The numbers themselves come from ``kernels/random_numbers.py``; ``random_filling.py`` fills arrays
+The numbers themselves come from ``kernels/random/mt19937.py``; ``random_filling.py`` fills arrays
 with those of a distribution.
 """
 
@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .backend import backend_for
-from .executor import capture, library
+from .executor import capture
 from .executor.builtin import launcher, make_builtin, runtime
-from .executor.deferred import Deferred
+from .executor.cache import library
+from .executor.cache.deferred import Deferred
 from .native.layout import DrawTable
 
-# Layout of a generator's state, as kernels/random_numbers.py defines it (a test compares the two).
+# Layout of a generator's state, as kernels/random/mt19937.py defines it (a test compares the two).
 _SEED, _LEFT, _NEXT, _NORMAL_IS_CACHED, _CACHED_NORMAL = 0, 1, 2, 3, 4
 _HEADER = 8
 _STATE_SIZE = 624
@@ -51,7 +52,7 @@ INTEGERS = "void(int64, int64, int64, int64, int64)"
 @library.remembered
 def _kernel(name: str, signature: str) -> Callable[..., None]:
     # No fastmath flag at all: the kernels say themselves which operations are fused.
-    address = library.hand_written("kernels.random_numbers", name, signature, fastmath=())
+    address = library.hand_written("kernels.random.mt19937", name, signature, fastmath=())
     parameter = ctypes.c_double if signature is _REALS else ctypes.c_int64
     types = [ctypes.c_int64] * 3 + [parameter] * 2
     return library.callable_at(address, types)
@@ -71,7 +72,7 @@ def _small_kernel(name: str) -> Callable[..., None] | None:
     """Look up a launcher that is not in ``_small_kernels`` yet; None if there is to be none."""
     if not _launchers.ready():
         return None
-    address = library.hand_written("kernels.random_numbers", name, _REALS, fastmath=())
+    address = library.hand_written("kernels.random.mt19937", name, _REALS, fastmath=())
     table = DrawTable()
     table.runtime, table.kernel = runtime().address, address
     made = _small_kernels[name] = make_builtin(name, launcher("draw", "random_fill"), table)

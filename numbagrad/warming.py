@@ -244,7 +244,9 @@ PROGRAMS: dict[str, Callable[[Any], None]] = {
 
 def _compile_at_once() -> None:
     """Have this process compile at once what others compile when it has become worth it."""
-    from .executor import background, deferred, memory, pool
+    from .executor.cache import background, deferred
+    from .executor.memory import buffers as memory
+    from .executor.threads import pool
     from .program import run_single
 
     background.ENABLED = False  # there is a process for each core
@@ -294,7 +296,7 @@ def _warm_programs() -> int:
 
 def _newest_entry() -> float:
     """When the newest kernel of the user's cache was written, or 0."""
-    from .executor.library import cache
+    from .executor.cache.library import cache
 
     folder = cache().directory
     if not folder.is_dir():

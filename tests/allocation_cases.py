@@ -17,7 +17,8 @@ import numpy as np
 import numbagrad as torch
 from numbagrad import func, random
 from numbagrad.autograd.hooks import saved_hooks
-from numbagrad.executor import builtin, copying, indexing, matmul
+from numbagrad.executor import builtin
+from numbagrad.executor.families import copying, indexing, matmul
 from numbagrad.executor.word_kernel import WordKernel
 from numbagrad.ops.operators import native_launchers
 from numbagrad.ops.operators.pointwise_operator import pointwise
@@ -381,7 +382,7 @@ def operators() -> Iterator[Case]:
         run()
         yield Case(text, run, names, python, watched)
     moved = torch.zeros(4, 300).index_add(0, index, plain[:3])._array
-    add = WordKernel("kernels.indexing", "index_add_float32")
+    add = WordKernel("kernels.indexing.elements", "index_add_float32")
     words = moved, np.ones((3, 300), np.float32), index._array, 4, 3, 300
     add.launch(300, 1000, *words)
     launch_words = add._run
@@ -567,7 +568,7 @@ def _keeping_cell(target: Any) -> Callable[[], None]:
 
 def large() -> Iterator[Case]:
     """Arrays of the pool of buffers."""
-    from numbagrad.executor import memory
+    from numbagrad.executor.memory import buffers as memory
 
     memory.BYTES_WORTH_COMPILING = -1
     x = torch.ones(1 << 16)

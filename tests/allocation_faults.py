@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import numbagrad
-from numbagrad.executor import deferred, library
 from numbagrad.executor.builtin import launcher
+from numbagrad.executor.cache import deferred, library
 
 #: How many allocations fail, one after another. Not all that follow: CPython 3.11 tries for ever to
 #: enter an exception handler.

@@ -19,7 +19,7 @@ import numpy as np
 import numbagrad as torch
 from numbagrad import func
 from numbagrad.autograd import forward_ad
-from numbagrad.executor import deferred
+from numbagrad.executor.cache import deferred
 from numbagrad.ops.operators import native_launchers
 from numbagrad.tensor import TensorState
 from numbagrad.transforms import levels

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numbagrad as torch
-from numbagrad.executor import deferred
+from numbagrad.executor.cache import deferred
 from numbagrad.nn import functional as F
 
 #: What a process may have beside what it has, in bytes.

@@ -16,12 +16,12 @@ import numpy as np
 
 from numbagrad.backend.strided_array import StridedArray
 from numbagrad.codegen import addresses
-from numbagrad.executor import library
+from numbagrad.executor.cache import library
 from numbagrad.executor.plan import lowering
 from numbagrad.executor.plan.forms import bounds, dense
 from numbagrad.executor.plan.operations import Number
 from numbagrad.executor.planned_backend import PlannedBackend
-from numbagrad.kernels.pointwise import loaded_as
+from numbagrad.kernels.pointwise.source import loaded_as
 
 
 class ReadByNumPy(Exception):

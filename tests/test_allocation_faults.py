@@ -28,7 +28,7 @@ LARGE = [
 FIRST_LARGE = """
 import os, sys
 import numbagrad as torch
-from numbagrad.executor import memory
+from numbagrad.executor.memory import buffers as memory
 memory.BYTES_WORTH_COMPILING = int(sys.argv[1])
 x = torch.ones(1).expand(1 << 46)
 m = torch.ones(1, 1).expand(1 << 23, 1 << 23)

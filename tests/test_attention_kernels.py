@@ -7,7 +7,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.dispatch import layers
-from numbagrad.executor import attention as executor
+from numbagrad.executor.families import attention as executor
 from numbagrad.nn import functional as F
 from numbagrad.nn.functional import attention
 

@@ -12,7 +12,8 @@ LOOP = """
 import hashlib, time
 import numbagrad as torch
 from numbagrad.codegen import compiler
-from numbagrad.executor import background, builtin, deferred, library
+from numbagrad.executor.cache import background, deferred, library
+from numbagrad.executor import builtin
 from numbagrad.ops.operators import native_launchers
 
 deferred.CALLS_WORTH_COMPILING, deferred.CALLS_BETWEEN = 40, 4
@@ -73,7 +74,7 @@ def test_without_other_processes_the_program_compiles_them():
 STEP = """
 import numbagrad as torch
 from numbagrad.codegen import compiler
-from numbagrad.executor import background, library
+from numbagrad.executor.cache import background, library
 
 background.KERNELS_WORTH_A_PROCESS = 2
 background._cpus = lambda: 2
@@ -110,7 +111,7 @@ def test_what_is_needed_at_once_is_compiled_on_all_cores(tmp_path):
 @pytest.fixture
 def requests(monkeypatch):
     """The module with nothing requested, and a kernel that takes no time."""
-    from numbagrad.executor import background, library
+    from numbagrad.executor.cache import background, library
 
     monkeypatch.setattr(background, "ENABLED", True)
     monkeypatch.setattr(background, "_shared", background._Shared())
@@ -142,7 +143,7 @@ def test_a_kernel_of_another_key_is_refused(requests):
 
 
 def test_an_object_file_comes_back(requests):
-    from numbagrad.executor import library
+    from numbagrad.executor.cache import library
 
     background, kernel = requests
     key = library.source_key("nothing", kernel.source)

@@ -1,5 +1,6 @@
 """The caches of kernels: keys, damaged entries, folders that fail, processes, threads and forks."""
 
+import ast
 import ctypes
 import errno
 import os
@@ -19,9 +20,10 @@ import pytest
 import numbagrad
 from numbagrad.codegen import compiler, loader
 from numbagrad.codegen.compiler import compile_to_object
-from numbagrad.executor import library, stats
-from numbagrad.executor.cache import ObjectCache
-from numbagrad.executor.sources import Sources
+from numbagrad.executor import stats
+from numbagrad.executor.cache import library
+from numbagrad.executor.cache.disk import ObjectCache
+from numbagrad.executor.cache.sources import Sources
 
 KEY = "0123456789abcdef"
 ENTRY = f"{KEY}.o"
@@ -129,7 +131,7 @@ def test_an_unreadable_entry_is_a_miss(tmp_path, monkeypatch):
     def refuse(path, mode):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr("numbagrad.executor.cache.open", refuse, raising=False)
+    monkeypatch.setattr("numbagrad.executor.cache.disk.open", refuse, raising=False)
     assert cache.read(KEY) is None
 
 
@@ -167,7 +169,7 @@ def test_a_full_or_read_only_disk_leaves_no_pieces(tmp_path, monkeypatch, error)
 
 
 def test_the_folder_is_the_one_of_the_environment(tmp_path, monkeypatch):
-    from numbagrad.executor.cache import default_directory
+    from numbagrad.executor.cache.disk import default_directory
 
     monkeypatch.setenv("NUMBAGRAD_CACHE_DIR", str(tmp_path))
     assert default_directory() == tmp_path
@@ -177,7 +179,7 @@ def test_the_folder_is_the_one_of_the_environment(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("chosen", ["relative/folder", "", ".", None])
 def test_a_relative_folder_of_the_platform_is_ignored(tmp_path, monkeypatch, chosen):
-    from numbagrad.executor.cache import default_directory
+    from numbagrad.executor.cache.disk import default_directory
 
     monkeypatch.delenv("NUMBAGRAD_CACHE_DIR", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
@@ -311,12 +313,12 @@ def changed_keys(tmp_path, file):
     texts = {
         "pointwise": "from numbagrad.codegen.intrinsics import *\n",
         "reduction": (
-            "from numbagrad.kernels.combine import add as combine\n"
-            "from numbagrad.kernels.reduction import *\n"
+            "from numbagrad.kernels.reduction.combine import add as combine\n"
+            "from numbagrad.kernels.reduction.source import *\n"
         ),
-        "rows": "def kernel():\n    from numbagrad.kernels import combine\n",
+        "rows": "def kernel():\n    from numbagrad.kernels.reduction import combine\n",
     }
-    modules = ("kernels.matmul.product", "kernels.pooling", "native.threads")
+    modules = ("kernels.matmul.product", "kernels.pooling.windows", "native.threads")
 
     def digests():
         sources = Sources(folder)
@@ -338,9 +340,9 @@ def changed_keys(tmp_path, file):
         ("codegen/compiler.py", {"compiler"}),
         ("kernels/matmul/blocks.py", {"kernels.matmul.product"}),
         ("kernels/matmul/product.py", {"kernels.matmul.product"}),
-        ("kernels/pooling.py", {"kernels.pooling"}),
-        ("kernels/combine.py", {"reduction", "rows"}),
-        ("kernels/reduction.py", {"reduction"}),
+        ("kernels/pooling/windows.py", {"kernels.pooling.windows"}),
+        ("kernels/reduction/combine.py", {"reduction", "rows"}),
+        ("kernels/reduction/source.py", {"reduction"}),
         ("kernels/generated/activation.py", set()),
         ("native/thread_layout.py", {"native.threads"}),
     ],
@@ -359,7 +361,7 @@ def test_the_files_of_a_key_are_those_that_python_imports():
         "print(*sorted(set(sys.modules) - before))"
     )
     sources = Sources(library._PACKAGE)
-    for module in ("kernels.matmul.product", "kernels.pooling", "native.tensor_operator"):
+    for module in ("kernels.matmul.product", "kernels.pooling.windows", "native.tensor_operator"):
         ran = subprocess.run(
             [sys.executable, "-c", code, module], capture_output=True, text=True, check=True
         )
@@ -369,7 +371,12 @@ def test_the_files_of_a_key_are_those_that_python_imports():
             if name.startswith(("numbagrad.kernels", "numbagrad.native", "numbagrad.formula"))
         }
         assert f"{module}" in loaded
-        assert loaded <= sources.modules(module) | {"kernels", "native"}
+        # Packages have a docstring and no code.
+        rooms = {name for name in loaded if (library._PACKAGE / name.replace(".", "/")).is_dir()}
+        assert loaded <= sources.modules(module) | rooms
+        for room in rooms - sources.modules(module):
+            text = (library._PACKAGE / room.replace(".", "/") / "__init__.py").read_text()
+            assert len(ast.parse(text).body) == 1, room
 
 
 def test_kernels_import_nothing_of_the_launchers():
@@ -381,7 +388,7 @@ def test_kernels_import_nothing_of_the_launchers():
 
 def test_keys_are_the_same_in_every_process(tmp_path):
     code = (
-        "from numbagrad.executor import library\n"
+        "from numbagrad.executor.cache import library\n"
         f"print(library.source_key('answer', {constant_source(1)!r}))\n"
     )
     processes = [run(code, tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")]
@@ -511,7 +518,8 @@ def test_a_program_that_never_stops_making_kernels_is_told(folder, monkeypatch):
 
 _COUNT = (
     "import ctypes, sys\n"
-    "from numbagrad.executor import library, stats\n"
+    "from numbagrad.executor import stats\n"
+    "from numbagrad.executor.cache import library\n"
     "def answer(number):\n"
     "    source = 'from numbagrad.codegen.intrinsics import *\\ndef kernel(args, lo, hi):\\n'\n"
     "    source += f'    store(args, 0, {number}, int64)\\n'\n"

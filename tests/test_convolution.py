@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.executor import convolution as executor
+from numbagrad.executor.families import convolution as executor
 from numbagrad.executor.plan.windows import Form, product_plan, weights_plan
 from numbagrad.kernels.convolution import layout
 from numbagrad.nn import functional as F

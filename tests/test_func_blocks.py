@@ -8,7 +8,7 @@ import pytest
 import numbagrad as ng
 from numbagrad.func import blocks, grad, hessian, jacfwd, jacrev, vmap
 from numbagrad.func.block_program import Dependent
-from numbagrad.program import repeated
+from numbagrad.program import unit_vectors as repeated
 from numbagrad.structure import flatten
 
 COUNT = 24

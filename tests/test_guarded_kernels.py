@@ -12,7 +12,7 @@ import pytest
 from elementary_kernels import BOUNDED, LOWERINGS, bound_of, compiled
 
 import numbagrad
-from numbagrad.kernels.pointwise import BLOCK
+from numbagrad.kernels.pointwise.source import BLOCK
 from numbagrad.ops.operators.pointwise_operator import pointwise
 
 GUARDED = [(function, dtype) for function, dtype, kind in LOWERINGS if kind == BOUNDED]

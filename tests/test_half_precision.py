@@ -13,7 +13,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad import half_precision
-from numbagrad.executor.conversion import convert
+from numbagrad.executor.families.conversion import convert
 
 HALF = [torch.float16, torch.bfloat16]
 over_half = pytest.mark.parametrize("dtype", HALF, ids=str)

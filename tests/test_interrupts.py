@@ -29,7 +29,7 @@ def _interrupts_raise():
 PROGRAM = """
 import signal, sys
 import numbagrad
-from numbagrad.executor import library
+from numbagrad.executor.cache import library
 
 SOURCE = '''from numbagrad.codegen.intrinsics import *
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from numbagrad import formula
-from numbagrad.executor.pointwise import PointwiseProgram
+from numbagrad.executor.families.pointwise import PointwiseProgram
 from numbagrad.formula import trace
 
 RNG = np.random.default_rng(0)

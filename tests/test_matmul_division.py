@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.executor import pool
 from numbagrad.executor.mode import NATIVE
+from numbagrad.executor.threads import pool
 from numbagrad.kernels.matmul import layout
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="there are no kernels")
@@ -258,7 +258,7 @@ FORKS = """
 import os, threading, time
 import numpy as np
 import numbagrad as torch
-from numbagrad.executor import pool
+from numbagrad.executor.threads import pool
 
 pool.SECONDS_WORTH_COMPILING = -1
 torch.set_num_threads(2)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import numbagrad
-from numbagrad.executor import memory
+from numbagrad.executor.memory import buffers as memory
 from numbagrad.native import buffer_layout
 
 #: Elements of float32 that make a large array.
@@ -158,7 +158,7 @@ def test_arrays_that_outlive_the_interpreter() -> None:
 def test_the_first_large_arrays_are_those_of_numpy_unless_the_pool_is_on_disk(tmp_path) -> None:
     code = (
         "import numbagrad, numpy\n"
-        "from numbagrad.executor import memory\n"
+        "from numbagrad.executor.memory import buffers as memory\n"
         "def name(): return numpy._core.multiarray.get_handler_name((x + 1)._array)\n"
         "x = numbagrad.ones(1 << 20).reshape(1 << 10, -1)\n"
         "print(name(), bool((x + 1 == 2).all()), (x.t() * x).stride(), (x + 1).sum().item())\n"

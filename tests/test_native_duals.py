@@ -17,8 +17,8 @@ from test_forward_mode import DIFFERENTIABLE, drawn, of_floats
 import numbagrad as torch
 from numbagrad.autograd import forward_ad
 from numbagrad.dispatch import descent, transformations
-from numbagrad.executor import deferred
-from numbagrad.executor.matmul import matmul, matmul_and_tangent
+from numbagrad.executor.cache import deferred
+from numbagrad.executor.families.matmul import matmul, matmul_and_tangent
 from numbagrad.executor.mode import NATIVE
 from numbagrad.func import grad, jvp
 from numbagrad.ops.operators import native_launchers

@@ -12,7 +12,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.autograd.saved import SavedInput, SavedOutput
-from numbagrad.executor import deferred
+from numbagrad.executor.cache import deferred
 from numbagrad.ops.operators import native_launchers
 from numbagrad.ops.operators.definition import POINTWISE
 from numbagrad.ops.operators.pointwise_operator import PointwiseOperator, binary, unary

@@ -8,7 +8,7 @@ from numba import njit, prange
 
 import numbagrad as torch
 from numbagrad.executor.mode import NATIVE
-from numbagrad.executor.overwriting import may_overwrite
+from numbagrad.executor.user_kernels.overwriting import may_overwrite
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")
 

@@ -16,7 +16,7 @@ from elementary_kernels import ANY, BOUNDED, INSTRUCTED, compiled, loop, signatu
 import numbagrad
 from numbagrad.codegen.compiler import compile_to_module
 from numbagrad.codegen.loader import target
-from numbagrad.kernels.pointwise import BLOCK
+from numbagrad.kernels.pointwise.source import BLOCK
 
 DTYPES = ("float32", "float64")
 KINDS = [ANY] + [INSTRUCTED] * (target().vector_bits == 512)

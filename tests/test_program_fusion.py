@@ -11,11 +11,11 @@ import pytest
 import numbagrad as torch
 from numbagrad.codegen import loader
 from numbagrad.codegen.compiler import assembly
-from numbagrad.executor import library
+from numbagrad.executor.cache import library
 from numbagrad.executor.mode import NATIVE
 from numbagrad.executor.plan import cost, lowering
 from numbagrad.executor.plan.operations import Call, Check, Pointwise, View, numbered_apart, overlap
-from numbagrad.kernels import rows as kernel_rows
+from numbagrad.kernels.rowwise import rows as kernel_rows
 from numbagrad.program import row_stages
 from numbagrad.program.recorder import Recorder
 

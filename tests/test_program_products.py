@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.executor import library
+from numbagrad.executor.cache import library
 from numbagrad.executor.mode import NATIVE
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")

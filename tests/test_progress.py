@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from numbagrad import executor
-from numbagrad.executor import progress
+from numbagrad.executor.cache import progress
 
 
 class Terminal(io.StringIO):

@@ -174,12 +174,12 @@ def many_units():
 @pytest.mark.parametrize(
     "function, expected",
     [
-        (loss_of_classes, {"kernels.class_loss", "kernels.checks", "Rowwise"}),
-        (loss_of_sequences, {"kernels.sequence_loss"}),
-        (largest_in_windows, {"kernels.pooling"}),
-        (nearest_elements, {"kernels.nearest"}),
-        (checks, {"kernels.checks"}),
-        (half_precision, {"Pointwise", "Reduce", "Rowwise", "kernels.indexing"}),
+        (loss_of_classes, {"kernels.losses.nll_loss", "kernels.losses.checks", "Rowwise"}),
+        (loss_of_sequences, {"kernels.losses.ctc_loss"}),
+        (largest_in_windows, {"kernels.pooling.windows"}),
+        (nearest_elements, {"kernels.interpolation.nearest"}),
+        (checks, {"kernels.losses.checks"}),
+        (half_precision, {"Pointwise", "Reduce", "Rowwise", "kernels.indexing.elements"}),
         (many_units, {"Product", "Reduce", "Rowwise"}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

@@ -3,7 +3,7 @@
 import pytest
 
 import numbagrad as torch
-from numbagrad.executor.recurrent import Steps
+from numbagrad.executor.families.recurrent import Steps
 from numbagrad.nn.functional import recurrent
 
 MODES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}

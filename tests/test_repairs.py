@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import numbagrad as ng
-from numbagrad.executor import builtin, library, matmul, reduction, rowwise
+from numbagrad.executor import builtin
 from numbagrad.executor.builtin import LaunchMiss, Repairs
-from numbagrad.executor.pointwise import PointwiseProgram
-from numbagrad.executor.reduction import Reduction, ReductionProgram
-from numbagrad.executor.rowwise import RowDefinition
+from numbagrad.executor.cache import library
+from numbagrad.executor.families import matmul, reduction, rowwise
+from numbagrad.executor.families.pointwise import PointwiseProgram
+from numbagrad.executor.families.reduction import Reduction, ReductionProgram
+from numbagrad.executor.families.rowwise import RowDefinition
 from numbagrad.formula import trace
 from numbagrad.native import layout
 from numbagrad.ops.operators.definition import POINTWISE

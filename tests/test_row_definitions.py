@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import numbagrad as ng
-from numbagrad.executor.rowwise import RowDefinition
+from numbagrad.executor.families.rowwise import RowDefinition
 from numbagrad.formula.rows import trace_rows
 
 

@@ -9,7 +9,7 @@ from operator_entry import as_tuple
 from operator_table import ENTRIES, POINTWISE_ENTRIES
 
 import numbagrad as torch
-from numbagrad.executor import library
+from numbagrad.executor.cache import library
 from numbagrad.executor.mode import NATIVE
 from numbagrad.program import run_single
 from numbagrad.program.recorder import Recorder

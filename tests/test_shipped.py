@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from numbagrad.codegen import loader
-from numbagrad.executor import library, shipped, stats
-from numbagrad.executor.cache import ObjectCache
+from numbagrad.executor import stats
+from numbagrad.executor.cache import library, shipped
+from numbagrad.executor.cache.disk import ObjectCache
 from numbagrad.warming import PROGRAMS, run_program
 
 SOURCE = (
@@ -96,7 +97,7 @@ def test_the_same_kernels_make_the_same_file(tmp_path):
 _FOR_ARM = """
 import numpy
 from numbagrad.codegen import loader
-from numbagrad.executor import library
+from numbagrad.executor.cache import library
 answer = library.Kernel("answer", "compiled", library.UNIFORM, SOURCE)
 matmul = library.Kernel(
     "matmul_tiles_float32", "compiled", library.UNIFORM, None, None,

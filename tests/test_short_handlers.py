@@ -24,21 +24,22 @@ PACKAGE = pathlib.Path(torch.__file__).parent
 #: Functions with late handlers, in one version of CPython at least, by what they are for.
 LATE = {
     "makes a kernel or a program, once for each: Numba and LLVM end a process without memory": """
-        codegen/loader.py:load executor/background.py:request
-        executor/library.py:_address
-        executor/numba_function.py:_compiled executor/numba_function.py:_trampoline
-        executor/pointwise.py:PointwiseProgram._set_up executor/pool.py:_make_pool
-        executor/deferred.py:Deferred.ready executor/plan/result_forms.py:pointwise_outputs
+        codegen/loader.py:load executor/cache/background.py:request
+        executor/cache/library.py:_address
+        executor/user_kernels/numba_function.py:_compiled
+        executor/user_kernels/numba_function.py:_trampoline
+        executor/families/pointwise.py:PointwiseProgram._set_up executor/threads/pool.py:_make_pool
+        executor/cache/deferred.py:Deferred.ready executor/plan/result_forms.py:pointwise_outputs
         numba_extension/tensor_type.py:_box_tensor numba_extension/tensor_type.py:_unbox_tensor
         numba_extension/writes.py:_bump_version.<locals>.generate
         ops/operators/composite.py:Composite._pair_of
         ops/operators/composite_pair.py:Pair.differentiate
         ops/operators/composite_pair.py:_Trace.__init__ ops/operators/composite_pair.py:_Trace.walk
-        compiling/verification.py:Previous.agrees
-        compiling/verification.py:RandomStates.repeated compiling/verification.py:Rounding._agree
+        compiling/verification.py:Previous.agrees compiling/verification.py:RandomStates.repeated
+        compiling/verification.py:Rounding._agree
     """,
     "reads or writes files": """
-        executor/cache.py:ObjectCache._replace executor/cache.py:ObjectCache.read
+        executor/cache/disk.py:ObjectCache._replace executor/cache/disk.py:ObjectCache.read
         serialization/replacement.py:_open_temporary serialization/replacement.py:write_file
         serialization/unpickler.py:ClosedUnpickler.load serialization/locations.py:restore
         serialization/__init__.py:load
@@ -63,7 +64,7 @@ LATE = {
         nn/utils/parametrize.py:remove_parametrizations nn/utils/spectral_norm.py:SpectralNorm.apply
     """,
     "is the loop of a process of its own, or waits for one": """
-        data/loader.py:_Workers.batches data/worker.py:run executor/background.py:_talk
+        data/loader.py:_Workers.batches data/worker.py:run executor/cache/background.py:_talk
     """,
     "sets a generator of random numbers to a state": """
         cuda/philox.py:Generator.set_state

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import numbagrad
-from numbagrad.executor import library, memory
 from numbagrad.executor.builtin import runtime
-from numbagrad.kernels.pointwise import BLOCK
+from numbagrad.executor.cache import library
+from numbagrad.executor.memory import buffers as memory
+from numbagrad.kernels.pointwise.source import BLOCK
 from numbagrad.ops.operators.pointwise_operator import pointwise
 
 #: Columns: whole blocks, whole lines, neither; and rows so short that they are not streamed.

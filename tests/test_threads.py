@@ -13,7 +13,8 @@ import time
 import numpy as np
 import pytest
 
-from numbagrad.executor import library, pool
+from numbagrad.executor.cache import library
+from numbagrad.executor.threads import pool
 
 #: Adds 1 to each element of the range and counts the calls; args are the two addresses.
 COUNT = """
@@ -250,7 +251,7 @@ PREAMBLE = """
 import os, sys, threading, time
 sys.path.insert(0, {tests!r})
 from test_threads import Counted, compiled_launch
-from numbagrad.executor import pool
+from numbagrad.executor.threads import pool
 launch = compiled_launch()
 counted = Counted(5000)
 pool.SECONDS_WORTH_COMPILING = -1
@@ -359,7 +360,7 @@ def test_forked_children_launch():
     ],
 )
 def test_default_number_of_threads(environment, expected):
-    code = "from numbagrad.executor import pool; print(pool.get_num_threads())"
+    code = "from numbagrad.executor.threads import pool; print(pool.get_num_threads())"
     result = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment},

@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> None:
     """Compute, compare what was compiled with what may be, and write the file."""
     import numbagrad
     from numbagrad.codegen import loader
-    from numbagrad.executor import library
+    from numbagrad.executor.cache import library
 
     if len(arguments) > 1:
         # The emulator says nothing of the CPU's features.

@@ -17,13 +17,13 @@ import sys
 import tempfile
 
 from numbagrad.codegen import loader
-from numbagrad.executor import shipped
-from numbagrad.executor.library import Kernel, shipped_key
+from numbagrad.executor.cache import shipped
+from numbagrad.executor.cache.library import Kernel, shipped_key
 from numbagrad.warming import PROGRAMS
 
 _RECORD = """
 import pickle, sys
-from numbagrad.executor import library
+from numbagrad.executor.cache import library
 from numbagrad.warming import run_program
 found = []
 library.recorder = found.append
@@ -34,7 +34,7 @@ with open(sys.argv[2], "wb") as file:
 
 _COMPILE = """
 import pickle, sys
-from numbagrad.executor import library
+from numbagrad.executor.cache import library
 with open(sys.argv[1], "rb") as file:
     kernels = pickle.load(file)
 with open(sys.argv[2], "wb") as file:

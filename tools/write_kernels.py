@@ -131,8 +131,8 @@ FILES = {
     "reduction": [
         Shown("sum_rows", "sum", lambda: _ones().sum(1),
               "The sum of each row of an array, or of all elements as one row", """
-            Printed by numbagrad/kernels/reduction.py: sums of blocks, joined by a pairwise tree.
-            Its gradient is the incoming one, repeated: there is no kernel for it."""),
+            Printed by numbagrad/kernels/reduction/source.py: sums of blocks, joined by a pairwise
+            tree. Its gradient is the incoming one, repeated: there is no kernel for it."""),
     ],
 }  # fmt: skip
 
@@ -192,7 +192,7 @@ def _pointwise(source: str) -> tuple[str, str]:
 
 def _reduction() -> tuple[str, str]:
     words = (
-        "args: address of int64 words (numbagrad/kernels/reduction_layout.py): numbers of kept and "
+        "args: address of int64 words (numbagrad/kernels/reduction/layout.py): numbers of kept and "
         "reduced dimensions, addresses of the input and of the results, how many elements there "
         "are, in how many segments; then sizes, and strides of the input and of the results."
     )

@@ -222,7 +222,8 @@ class Backend:
     def window(self, name: str, arrays: Sequence[Array], options: Mapping[str, Any]) -> Any:
         """A convolution or a pooling, as the function of the executor of that name defines it.
 
-        Those are in ``executor/convolution.py`` and ``executor/pooling.py``; options by name.
+        Those are in ``executor/families/convolution.py`` and ``executor/families/pooling.py``;
+        options by name.
         """
         self.refuse(name)
 
@@ -236,13 +237,13 @@ class Backend:
     def attention(
         self, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float
     ) -> tuple[Array, Array]:
-        """``forward`` of ``executor/attention.py``."""
+        """``forward`` of ``executor/families/attention.py``."""
         self.refuse("scaled_dot_product_attention")
 
     def attention_backward(
         self, grad: Array, operands: Sequence[Any], made: Array, logarithms: Array
     ) -> tuple[Array, Array, Array]:
-        """``backward`` of ``executor/attention.py``."""
+        """``backward`` of ``executor/families/attention.py``."""
         self.refuse("scaled_dot_product_attention")
 
     def random(

@@ -1,6 +1,6 @@
 """From a Python function to a relocatable object file: the one place that owns compiler flags.
 
-Called by ``numbagrad.executor.library`` on a cache miss. The function is typed and lowered by
+Called by ``numbagrad.executor.cache.library`` on a cache miss. The function is typed and lowered by
 Numba, then optimised and emitted here with our own pass pipeline, so that the object holds a
 single C symbol and no Python symbols, and loads in a process that has not imported Numba.
 """

@@ -1,8 +1,8 @@
 """From an object file to the address of its function, with llvmlite alone (no Numba).
 
-Called by ``numbagrad.executor.library``. Loading takes under a millisecond and the code stays in
-memory for the life of the process. llvmlite is imported with the first kernel, since that takes
-longer than the import of the whole package.
+Called by ``numbagrad.executor.cache.library``. Loading takes under a millisecond and the code
+stays in memory for the life of the process. llvmlite is imported with the first kernel, since that
+takes longer than the import of the whole package.
 """
 
 from __future__ import annotations

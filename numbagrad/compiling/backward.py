@@ -22,7 +22,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED
 from ..backend import foreign
-from ..executor.arrays import copy_elements, filled
+from ..executor.memory.arrays import copy_elements, filled
 from ..executor.plan.operations import Array, Memory, View, may_raise
 from ..ops.operators.program_call import ProgramCall
 from ..program.backend_program import (

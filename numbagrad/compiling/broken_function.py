@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.forking import new_lock
+from ..executor.threads.forking import new_lock
 from ..nn import module_hooks
 from ..nn.module import Module
 from ..tensor import Tensor

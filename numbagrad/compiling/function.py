@@ -21,8 +21,8 @@ import numpy as np
 from ..device import device
 from ..dtype import dtype
 from ..executor import capture
-from ..executor.forking import new_lock
 from ..executor.mode import NATIVE
+from ..executor.threads.forking import new_lock
 from ..program.callers import is_library
 from ..program.input_numbers import NumberInputs
 from ..structure import LEAF, flatten, picker

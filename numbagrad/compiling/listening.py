@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from .. import printing, switches, warn_once
-from ..executor import capture, pool
+from ..executor import capture
+from ..executor.threads import pool
 from ..ops.arguments import check as argument_check
 from ..program.callers import is_library, running_code
 from ..program.recorder import Recorder

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..autograd.engine_interface import grad
 from ..autograd.node import Node, visible
+from ..executor.cache.library import Kernel
 from ..executor.explain import Explanation, described_kernels
 from ..executor.explain import explain as explain_kernels
-from ..executor.library import Kernel
 from ..executor.pair import EagerPair, Kept, Pair, described, signature_of
 from ..ops.creation.filled import ones_like
 from ..ops.operators.composite import CompositeNode

@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..executor.function_source import definition_of
+from ..executor.user_kernels.function_source import definition_of
 from .hoisting import always_asks, changes_state, is_work, without_breaks
 from .local_names import Flow, Uses, is_transparent
 

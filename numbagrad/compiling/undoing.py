@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.arrays import copy_elements
+from ..executor.memory.arrays import copy_elements
 from ..executor.plan.operations import Array, Call, View, may_raise
 from ..program.program import Program, as_view
 from ..random import Generator

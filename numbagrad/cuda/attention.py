@@ -1,6 +1,6 @@
 """Launches of attention: its forward, and the gradients of queries, keys and values.
 
-The entry ``attention`` of the seam, which ``executor/attention.py`` asks.
+The entry ``attention`` of the seam, which ``executor/families/attention.py`` asks.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from .launches import Launch, Words, blocks_for
 if TYPE_CHECKING:
     from .backend import CudaBackend
 
-_INDEXING = "kernels.indexing"
+_INDEXING = "kernels.indexing.elements"
 ADD, COPY = texts.ADD, texts.COPY
 
 
@@ -69,7 +69,7 @@ def lower_kernel(operation: Kernel) -> list[Launch]:
 
 
 def lower_check(operation: Check) -> list[Launch]:
-    """No launch: of device memory values are checked on the host (``executor/checks.py``).
+    """No launch: of device memory values are checked on the host (``executor/families/checks.py``).
 
     Raises:
         NotImplementedError: always, as no recorder makes such an operation of device memory.

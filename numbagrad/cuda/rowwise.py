@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..dtype import from_numpy as dtype_of
+from ..executor.families.rowwise import RowDefinition, RunningExtremum, Scan
 from ..executor.plan.operations import Rowwise
 from ..executor.plan.spaces import around
 from ..executor.plan.stages import Cut, Work
-from ..executor.rowwise import RowDefinition, RunningExtremum, Scan
 from ..formula import Expression, print_numba, symbol
 from ..kernels import layout
-from ..kernels.pointwise import Operand
+from ..kernels.pointwise.source import Operand
 from .driver import driver
 from .driver.source import Source
 from .kernels import rows, scans
@@ -67,7 +67,7 @@ def _source(program: Any, stored: Any, by_columns: bool, threads: int, lanes: in
 
 
 def _of_definition(program: Any, stored: Any, by_columns: bool, threads: int, lanes: int) -> Source:
-    """The kernel of a definition, cut into stages as ``executor/rowwise.py`` cuts it."""
+    """The kernel of a definition, cut into stages as ``executor/families/rowwise.py`` cuts it."""
     reductions: list[tuple[str, str, Expression]] = []
 
     def combined(kind: str, value: Expression) -> Expression:

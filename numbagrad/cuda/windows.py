@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dtype import name_of
+from ..executor.families.reduction import Reduction, ReductionProgram
 from ..executor.plan.forms import contiguous
-from ..executor.reduction import Reduction, ReductionProgram
 from . import launches
 from .array import CudaArray
 from .driver import driver

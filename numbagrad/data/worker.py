@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..executor.pool import set_num_threads
+from ..executor.threads.pool import set_num_threads
 from ..random import manual_seed
 from .fetch import Fetch
 

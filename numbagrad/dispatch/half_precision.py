@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..executor.conversion import has_half, widened
+from ..executor.families.conversion import has_half, widened
 from .bits import HALF
 
 if TYPE_CHECKING:

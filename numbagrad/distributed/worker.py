@@ -10,7 +10,7 @@ import os
 import runpy
 import sys
 
-from ..executor.pool import available_cpus, set_num_threads
+from ..executor.threads.pool import available_cpus, set_num_threads
 from . import failure
 from .communicator import Communicator
 

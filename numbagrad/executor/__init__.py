@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .cache.library import Statistics, stats
+from .cache.progress import set_progress
 from .explain import Explanation, explain
-from .library import Statistics, stats
-from .progress import set_progress
 
 if TYPE_CHECKING:
     from ..program.profiling import Profile

@@ -20,8 +20,11 @@ from ..dtype import bfloat16
 from ..native import layout
 from ..native.layout import LaunchTable, Runtime, Slot, Slots
 from ..type_names import type_name
-from . import capture, library, memory, pool
+from . import capture
+from .cache import library
+from .memory import buffers as memory
 from .mode import NATIVE
+from .threads import pool
 
 _METHOD_FASTCALL = 0x0080
 _FASTCALL_SIGNATURE = "int64(int64, int64, int64)"

@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import library
-from .library import Kernel
+from .cache import library
+from .cache.library import Kernel
 
 _lock = threading.RLock()
 

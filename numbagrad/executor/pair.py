@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..dtype import name_of
-from .library import Kernel
+from .cache.library import Kernel
 
 #: What a node keeps: its name, and the values, described.
 Kept = tuple[str, tuple[str, ...]]

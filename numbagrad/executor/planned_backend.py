@@ -18,8 +18,8 @@ from ..backend import foreign
 from ..backend.interface import Backend
 from ..dtype import computed_as, from_numpy, name_of
 from ..formula import Formula, constant, symbol
-from .complex_parts import from_parts, parts_of_array
-from .conversion import program as conversion
+from .families.complex_parts import from_parts, parts_of_array
+from .families.conversion import program as conversion
 from .plan import result_forms
 from .plan.direct import view_of
 from .plan.dtypes import code_of
@@ -30,7 +30,7 @@ from .plan.spaces import around
 Array = Any
 Shape = tuple[int, ...]
 
-_INDEXING = "kernels.indexing"
+_INDEXING = "kernels.indexing.elements"
 
 
 @functools.cache
@@ -244,7 +244,7 @@ class PlannedBackend(Backend):
         whole = array.view_of(expanded.shape, expanded.strides)
         return whole.reshape((math.prod(batch), *array.shape[-2:]))
 
-    # --- elements by index, by the definitions of ``executor/indexing.py`` ---
+    # --- elements by index, by the definitions of ``executor/families/indexing.py`` ---
 
     def gather(self, array: Array, dim: int, index: Array) -> Array:
         """See :class:`Backend`."""

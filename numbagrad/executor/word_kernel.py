@@ -14,8 +14,9 @@ from numpy import ndarray
 
 from ..backend import foreign, shared_by
 from ..native.array_launch_layout import WordTable
-from . import capture, library
+from . import capture
 from .builtin import launcher, make_builtin, runtime
+from .cache import library
 from .mode import NATIVE
 
 

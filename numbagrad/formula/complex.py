@@ -1,10 +1,10 @@
 """Formulas of complex numbers, as formulas of their real and imaginary parts.
 
-``executor/complex_pointwise.py`` lifts the formula of an operator here, so that kernels over real
-memory compute it. A complex value is a pair of real expressions; a real value stays one expression,
-and what is known to be real is never given an imaginary part. The methods for functions with branch
-cuts are Kahan's ("Branch cuts for complex elementary functions", 1987), so that signed zeros decide
-on which side of a cut an argument lies.
+``executor/families/complex_pointwise.py`` lifts the formula of an operator here, so that kernels
+over real memory compute it. A complex value is a pair of real expressions; a real value stays one
+expression, and what is known to be real is never given an imaginary part. The methods for
+functions with branch cuts are Kahan's ("Branch cuts for complex elementary functions", 1987), so
+that signed zeros decide on which side of a cut an argument lies.
 """
 
 from __future__ import annotations

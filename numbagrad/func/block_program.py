@@ -24,11 +24,11 @@ from ..executor.plan.operations import (
     Rowwise,
     View,
 )
-from ..executor.pool import get_num_threads
+from ..executor.threads.pool import get_num_threads
 from ..ops.operators.program_call import ProgramCall
 from ..program import timing
 from ..program.program import Program, as_view
-from ..program.repeated import Repeated
+from ..program.unit_vectors import Repeated
 from ..tensor import new_tensor
 
 __all__ = ["BlockProgram", "Dependent", "Launches", "Units"]

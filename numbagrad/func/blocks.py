@@ -21,10 +21,10 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.hooks import watching
 from ..backend import home_of
 from ..executor import capture
-from ..executor.arrays import new_array
+from ..executor.memory.arrays import new_array
 from ..executor.mode import NATIVE
 from ..executor.plan.operations import Memory
-from ..executor.pool import get_num_threads
+from ..executor.threads.pool import get_num_threads
 from ..ops.views.join import cat
 from ..program.recorder import Recorder
 from ..tensor import Tensor, new_tensor

@@ -16,8 +16,9 @@ import numpy as np
 from ..codegen.addresses import Address
 from ..codegen.kernel import Kernel, element
 from ..codegen.record import Record, Word, fields_of
-from . import layout, reduction_layout
+from . import layout
 from .matmul import layout as product
+from .reduction import layout as reduction_layout
 
 Array = np.ndarray[Any, Any]
 

@@ -1,7 +1,7 @@
 """Launchers of views by strides, and of kernels that take words: arrays' memory and ints.
 
-Installed as builtins by ``executor/indexing.py`` and ``executor/word_kernel.py``; imported only to
-compile.
+Installed as builtins by ``executor/families/indexing.py`` and ``executor/word_kernel.py``;
+imported only to compile.
 """
 
 from __future__ import annotations

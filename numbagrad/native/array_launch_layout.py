@@ -41,7 +41,7 @@ class ReadTable(Table):
 
 
 class ReadArguments(Record):
-    """The packed arguments of the kernels that read by an index array (``kernels/indexing.py``)."""
+    """Packed arguments of kernels that read by index arrays (``kernels/indexing/elements.py``)."""
 
     output = Word()
     array = Word()

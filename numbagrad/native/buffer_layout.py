@@ -1,7 +1,7 @@
 """Records of the pool of large buffers, on which its compiled functions and Python agree.
 
-Read by ``buffers.py``, which is the pool, and by ``numbagrad.executor.memory``, which makes it.
-This file must not import Numba.
+Read by ``buffers.py``, which is the pool, and by ``numbagrad.executor.memory.buffers``, which
+makes it. This file must not import Numba.
 """
 
 from ..codegen.record import Record, Shared, Word, Words

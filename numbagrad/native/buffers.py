@@ -4,8 +4,8 @@ Memory fresh from the system costs a page fault for every page, more than many a
 it, and NumPy aligns arrays to 16 bytes, so that every vector store touches two lines. Data of the
 pool begin at a page, and freed buffers are kept, up to a limit, for the next array of their class
 of sizes. NumPy calls ``buffer_free`` and its kin with the address of the control block as context;
-launchers call ``new_large_array`` through ``allocation.py``. ``numbagrad.executor.memory`` makes
-the control block.
+launchers call ``new_large_array`` through ``allocation.py``. ``numbagrad.executor.memory.buffers``
+makes the control block.
 """
 
 from __future__ import annotations

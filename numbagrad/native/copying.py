@@ -1,6 +1,6 @@
 """Launchers that copy elements into a new ndarray: by an index array, and one array after another.
 
-``executor/copying.py`` installs them as builtins; those that index run the kernels of
+``executor/families/copying.py`` installs them as builtins; those that index run the kernels of
 ``indexing.py``. Each does the ordinary case, contiguous arrays and indices in range, and returns
 None for all others, which are left to Python. Imported only to compile.
 """

@@ -1,9 +1,10 @@
 """The launcher of the matrix product: two stacks of matrices in, one out, no Python in between.
 
-Installed as a builtin by ``numbagrad.executor.matmul``. It takes two matrices, or two stacks of
-them of equal rank up to four whose leading dimensions broadcast, allocates the result, chooses a
-kernel by shapes and strides and runs it over threads. What else torch accepts is reshaped to that
-in Python. The tangent of a product is a sum of two: one launch, as in a program, if they lie alike.
+Installed as a builtin by ``numbagrad.executor.families.matmul``. It takes two matrices, or two
+stacks of them of equal rank up to four whose leading dimensions broadcast, allocates the result,
+chooses a kernel by shapes and strides and runs it over threads. What else torch accepts is
+reshaped to that in Python. The tangent of a product is a sum of two: one launch, as in a program,
+if they lie alike.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The launcher of reductions: an array and the dimensions to reduce in, the result out.
 
-Installed as builtins by ``numbagrad.executor.reduction``. ``reduce`` sorts and merges the kept and
-the reduced dimensions, chooses the kernel that walks memory in order, allocates the result, and
-splits large work into segments whose results a second kernel joins. ``reduce_all`` is the short way
-for small contiguous arrays; it compiles in a fraction of the time.
+Installed as builtins by ``numbagrad.executor.families.reduction``. ``reduce`` sorts and merges the
+kept and the reduced dimensions, chooses the kernel that walks memory in order, allocates the
+result, and splits large work into segments whose results a second kernel joins. ``reduce_all`` is
+the short way for small contiguous arrays; it compiles in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..codegen.intrinsics import (
     subroutine,
 )
 from ..kernels.layout import MAX_DIMENSIONS
-from ..kernels.reduction_layout import (
+from ..kernels.reduction.layout import (
     ELEMENTS,
     GRAIN,
     INDICES,

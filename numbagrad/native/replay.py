@@ -8,7 +8,7 @@ left to Python, which may know better.
 from __future__ import annotations
 
 from ..codegen.intrinsics import int64, load, subroutine
-from ..kernels.program_layout import ProgramTable
+from ..kernels.launches.program_layout import ProgramTable
 from .allocation import new_output
 from .calls import call_launcher
 from .heads import FLAG_OWNS_DATA, ArrayHead, ObjectHead

@@ -1,7 +1,7 @@
 """The launcher of kernels along one dimension: softmax, its relatives, and scans.
 
-Installed as a builtin by ``numbagrad.executor.rowwise``. The inputs are contiguous arrays of one
-shape, and the outputs have that shape too.
+Installed as a builtin by ``numbagrad.executor.families.rowwise``. The inputs are contiguous arrays
+of one shape, and the outputs have that shape too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..codegen.intrinsics import (
     store,
     subroutine,
 )
-from ..kernels.rowwise import (
+from ..kernels.rowwise.scan import (
     INNER_SIZE,
     MISS_CONTIGUOUS,
     OPERANDS,

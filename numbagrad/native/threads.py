@@ -1,7 +1,7 @@
 """The thread launcher: a pool of workers that share a range of work with the launching thread.
 
 ``parallel_for`` is called by launchers and programs with the address of the pool's control block,
-which ``numbagrad.executor.pool`` makes and fills. Workers are native threads that run
+which ``numbagrad.executor.threads.pool`` makes and fills. Workers are native threads that run
 ``worker_loop``; they never touch Python. Everything here is compiled, and imported only for that.
 A launcher holds no more than ``parallel_for``: ``share_out``, the rest of a launch, is compiled by
 itself, when a launch first has work to share.

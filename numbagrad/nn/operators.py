@@ -20,9 +20,9 @@ from ..dispatch import interception
 from ..dispatch.bits import INTERCEPTED, TRANSFORMED
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
-from ..executor.conversion import convert
-from ..executor.matmul import HalfPrecision, unrounded
-from ..executor.matmul import matmul as product
+from ..executor.families.conversion import convert
+from ..executor.families.matmul import HalfPrecision, unrounded
+from ..executor.families.matmul import matmul as product
 from ..ops.operators import native_launchers
 from ..ops.operators.base import Operator
 from ..ops.operators.pointwise_operator import pointwise

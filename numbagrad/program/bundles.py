@@ -1,7 +1,7 @@
 """Launches that consist of launches: chains, one after another over some rows, and groups.
 
 ``tiling.py`` and ``grouping.py`` make them, ``lowering.py`` has them lowered here, and
-``kernels/bundle.py`` runs them.
+``kernels/launches/bundle.py`` runs them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..codegen.record import Record, row_of, size_of
-from ..executor import library
+from ..executor.cache import library
 from ..executor.plan.launch import Launch
 from ..executor.plan.lowering import lower, lower_alone, lowers
 from ..executor.plan.operations import Array, Memory, Operation, Product, View, moved
-from ..kernels import bundle_layout as layout
+from ..kernels.launches import bundle_layout as layout
 from ..kernels.matmul import layout as matmul_layout
 
 #: Work (elements) from which on the units of a chain are shared out among threads.
@@ -116,7 +116,7 @@ def lower_chain(operation: Chain) -> list[Launch]:
         row[:] = row_of(layout.Move, place=base + place, step=step)
     work = operation.units * operation.tiles * sum([launch.work for launch in parts])
     grain = 1 if work >= _SHARED else operation.units
-    kernel = library.hand_written("kernels.bundle", "run_chain", code="calls")
+    kernel = library.hand_written("kernels.launches.bundle", "run_chain", code="calls")
     made = Launch(operation.name, kernel, words, operation.units, grain, [], work=work)
     made.changing = bool(moves)
     blocks = _Blocks(operation)
@@ -222,7 +222,7 @@ def lower_group(operation: Group) -> list[Launch]:
     words = np.zeros(starts[-1], dtype=np.int64)
     layout.Group(words).parts = len(launches)
     _describe_parts(words, parts_at, launches, start)
-    kernel = library.hand_written("kernels.bundle", "run_group", code="calls")
+    kernel = library.hand_written("kernels.launches.bundle", "run_group", code="calls")
     work = sum([launch.work for launch in launches])
     if isinstance(operation.members[0], Product):
         shares = sum([launch.total / launch.grain for launch in launches])

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..executor import class_loss
+from ..executor.families import nll_loss as class_loss
+from ..executor.families.reduction import Reduction, ReductionProgram
+from ..executor.families.rowwise import RowDefinition
 from ..executor.plan.operations import (
     Kernel,
     Memory,
@@ -23,8 +25,6 @@ from ..executor.plan.operations import (
     Rowwise,
     View,
 )
-from ..executor.reduction import Reduction, ReductionProgram
-from ..executor.rowwise import RowDefinition
 from ..formula import Expression, Formula
 from .rows import joining, reduced_space
 

@@ -10,8 +10,8 @@ import dataclasses
 import pathlib
 from collections.abc import Iterator
 
-from ..executor import library
-from ..executor.library import Kernel
+from ..executor.cache import library
+from ..executor.cache.library import Kernel
 from ..executor.plan.lowering import lower
 from ..executor.plan.operations import Call, Memory, Operation, View, moved
 from .drawing import Band, Box, draw

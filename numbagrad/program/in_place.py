@@ -3,14 +3,15 @@
 ``fusion.py`` calls ``written_in_place`` with the operations as they will run. A pointwise
 operation, or the epilogue of a product, may write an element to where it has just read the one
 element that it needs from there; a function of a user's where its source says so
-(``executor/overwriting.py``). What is overwritten may lie in a result that is first written here.
+(``executor/user_kernels/overwriting.py``). What is overwritten may lie in a result that is first
+written here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ..executor.overwriting import may_overwrite
+from ..executor.families.pointwise import is_guarded
 from ..executor.plan.operations import (
     Call,
     Memory,
@@ -22,7 +23,7 @@ from ..executor.plan.operations import (
     covers,
     renamed,
 )
-from ..executor.pointwise import is_guarded
+from ..executor.user_kernels.overwriting import may_overwrite
 
 
 def written_in_place(operations: Sequence[Operation], kept: Collection[Memory]) -> list[Operation]:

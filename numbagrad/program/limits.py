@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..executor import pool
 from ..executor.plan.operations import Memory, Pointwise, View
+from ..executor.threads import pool
 from ..formula import Formula, symbol, trace
 from .program import Program
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..executor.library import Kernel
+from ..executor.cache.library import Kernel
 from .program import Program
 
 

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ..executor import capture, library
+from ..executor import capture
+from ..executor.cache import library
 from ..executor.mode import NATIVE
 from ..executor.plan.operations import Array, Call, Operation, moved
-from ..kernels.program_layout import ProgramTable
+from ..kernels.launches.program_layout import ProgramTable
 from . import timing
 from .limits import Limits, limits
 from .observer import Observer

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..codegen.record import WORD_BYTES, row_of, write_list
-from ..executor import library
 from ..executor.builtin import launcher, make_builtin, runtime
+from ..executor.cache import library
 from ..executor.capture import Outdated
-from ..executor.forking import let_go, new_lock, restore
-from ..executor.indexing import view_at
-from ..executor.memory import maker_like
+from ..executor.families.indexing import view_at
+from ..executor.memory.buffers import maker_like
 from ..executor.plan.launch import Launch
 from ..executor.plan.lowering import lower
 from ..executor.plan.operations import (
@@ -35,9 +34,10 @@ from ..executor.plan.operations import (
     mapped,
 )
 from ..executor.plan.sharing import extent
-from ..kernels.pointwise import loaded_as
-from ..kernels.program_layout import Launch as LaunchRow
-from ..kernels.program_layout import MayFail, Patch, ProgramTable
+from ..executor.threads.forking import let_go, new_lock, restore
+from ..kernels.launches.program_layout import Launch as LaunchRow
+from ..kernels.launches.program_layout import MayFail, Patch, ProgramTable
+from ..kernels.pointwise.source import loaded_as
 from . import bundles, row_stages, timing  # noqa: F401 - they say how their operations are lowered
 from .planning import ALIGNMENT, Touch, plan
 from .recorded_values import root_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen import addresses
-from ..kernels.program_layout import ProgramTable
+from ..kernels.launches.program_layout import ProgramTable
 
 Array = np.ndarray[Any, Any]
 

@@ -23,7 +23,7 @@ from .. import half_precision as half
 from ..backend import address_of, foreign_among, is_array
 from ..dtype import computed_as
 from ..dtype import from_numpy as dtype_of
-from ..executor import capture, numba_function
+from ..executor import capture
 from ..executor.builtin import LaunchMiss, runtime
 from ..executor.plan.dtypes import code_of
 from ..executor.plan.forms import contiguous
@@ -44,6 +44,7 @@ from ..executor.plan.operations import (
     mapped,
     views_in,
 )
+from ..executor.user_kernels import numba_function
 from ..formula import Formula, constant
 from ..number_range import check_bits, wrapped_number
 from .callers import line_of_user, running_code

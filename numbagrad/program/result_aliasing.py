@@ -11,9 +11,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 
-from ..executor import pool
 from ..executor.plan import cost
 from ..executor.plan.operations import Memory, Operation, Pointwise, Product, View, covers
+from ..executor.threads import pool
 from ..formula import Formula, symbol
 from ..kernels.matmul.layout import UNIT_ROWS, WIDE_FROM_ROWS
 from .index import OperationIndex

@@ -1,7 +1,7 @@
 """The launch of a row loop: what is computed of every row, the kernel of that, and its arguments.
 
 Called by ``lowering.py``. ``stages.py`` cuts the expressions into loops over the columns, of which
-``kernels/rows.py`` makes the text of the kernel.
+``kernels/rowwise/rows.py`` makes the text of the kernel.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from ..dtype import from_numpy as dtype_of
-from ..executor import library
-from ..executor.memory import stream_bytes
+from ..executor.cache import library
+from ..executor.memory.buffers import stream_bytes
 from ..executor.plan.launch import Launch
 from ..executor.plan.lowering import lowers
 from ..executor.plan.operations import Input, Memory, RowLoop, View, numbered_apart
 from ..executor.plan.stages import Cut, Work
-from ..kernels import layout, rows, rowwise
-from ..kernels.pointwise import BLOCK, is_short
-from ..kernels.pointwise import Operand as KernelOperand
+from ..kernels import layout
+from ..kernels.pointwise.source import BLOCK, is_short
+from ..kernels.pointwise.source import Operand as KernelOperand
+from ..kernels.rowwise import rows
+from ..kernels.rowwise import scan as rowwise
 from .rows import CHUNK, row_step
 
 

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..dtype import from_numpy as dtype_of
-from ..executor import class_loss
+from ..executor.families import nll_loss as class_loss
+from ..executor.families.reduction import Reduction, ReductionProgram
+from ..executor.families.rowwise import RowDefinition
 from ..executor.plan.forms import contiguous
 from ..executor.plan.operations import (
     Input,
@@ -27,11 +29,9 @@ from ..executor.plan.operations import (
     Total,
     View,
 )
-from ..executor.reduction import Reduction, ReductionProgram
-from ..executor.rowwise import RowDefinition
 from ..formula import Expression, constant, symbol, where
 from ..formula.expression import postorder, substitute
-from ..kernels.rows import ClassKind
+from ..kernels.rowwise.rows import ClassKind
 
 Shape = tuple[int, ...]
 
@@ -238,7 +238,7 @@ class Computation:
         self.values[placed(operation, operation.outputs[0], self.space)] = made
 
     def _of_classes(self, operation: Kernel) -> None:
-        """An operation of ``executor/class_loss.py``."""
+        """An operation of ``executor/families/nll_loss.py``."""
         output, first, target, factor = operation.words[:4]
         key, ignored = placed(operation, target, self.space), class_loss.ignored_of(operation.words)
         counts = self.input(key, ClassKind("counts", ignored), None)

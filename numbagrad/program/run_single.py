@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..executor import library
 from ..executor.builtin import described, launcher
+from ..executor.cache import library
 from ..executor.plan import result_forms
 from ..executor.plan.operations import Array, Operation, Product
 from .input_numbers import DrawnNumber

@@ -123,7 +123,7 @@ def rebuilt(
 
 def _duplicate(array: Any) -> Any:
     """A copy of an array of another backend."""
-    from ..executor.conversion import convert  # which few programs copy by
+    from ..executor.families.conversion import convert  # which few programs copy by
 
     return convert(array, array.dtype)
 

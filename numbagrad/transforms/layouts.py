@@ -12,7 +12,7 @@ import numpy as np
 
 from ..autograd.writes.regions import Geometry
 from ..executor import capture
-from ..executor.indexing import strided_view
+from ..executor.families.indexing import strided_view
 from ..executor.plan.sharing import reach, repeats
 from ..ops.complex.lazy_conj import view_as_pending
 from ..tensor import Tensor, new_tensor

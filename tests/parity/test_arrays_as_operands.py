@@ -115,7 +115,7 @@ def test_functions_say_that_an_array_is_no_tensor(call, text, again):
 
 
 def test_compiled_launchers_take_no_arrays(monkeypatch):
-    from numbagrad.executor import deferred
+    from numbagrad.executor.cache import deferred
 
     monkeypatch.setattr(deferred, "CALLS_WORTH_COMPILING", 0)
     x, array = numbagrad.ones(3), np.ones(3, dtype=np.float32)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import address_of, foreign
-from ...executor.complex_parts import parts_of_array
+from ...executor.families.complex_parts import parts_of_array
 from ..hooks.saved_hooks import HookedTensor
 from ..hooks.tensor_hooks import note_metadata
 from ..node import Node, OutputMetadata, edge_of, visible

@@ -1,7 +1,7 @@
 """From the text of a kernel to PTX and machine code. Needs Numba's CUDA packages, and no GPU.
 
-Machine code is kept on disk with the CPU's objects (``executor/cache.py``), under a key of all that
-decides it: the text, the language, the architecture and the versions of the compilers.
+Machine code is kept on disk with the CPU's objects (``executor/cache/disk.py``), under a key of
+all that decides it: the text, the language, the architecture and the versions of the compilers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from numba import cuda
 from numba.cuda import types
 
-from ...executor import library
+from ...executor.cache import library
 from . import language
 from .source import Source
 

@@ -24,7 +24,7 @@ from numba import cuda
 from ...codegen import addresses, intrinsics
 from ...executor import capture
 from ...executor.plan.sharing import bounds
-from ...kernels import combine
+from ...kernels.reduction import combine
 from ..devices import SimulatedProperties
 from ..kernels.matmul import Shape
 from .memory import PinnedMemory

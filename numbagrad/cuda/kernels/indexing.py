@@ -1,8 +1,8 @@
 """Elements by index: a thread for each element that is read.
 
-The words are those of the kernels of these names in ``numbagrad.kernels.indexing``, and the number
-of rows. Writes go by sorted indices: the thread at the first of equal ones handles all of these, in
-the order that they were given in, so that bits do not change and no two threads meet.
+The words are those of the kernels of these names in ``numbagrad.kernels.indexing.elements``, and
+the number of rows. Writes go by sorted indices: the thread at the first of equal ones handles all
+of these, in the order that they were given in, so that bits do not change and no two threads meet.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...kernels.reduction import identity
+from ...kernels.reduction.source import identity
 from ..driver.source import Source
 from .text import decoded, indented, loaded, numba_name, stored
 from .warps import exchanging, joined, through_shared_memory

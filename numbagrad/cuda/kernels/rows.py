@@ -7,8 +7,8 @@ makes a column, so that neighbours are read side by side. Called by ``cuda/rowwi
 
 from __future__ import annotations
 
-from ...kernels.reduction import identity
-from ...kernels.rows import Stage
+from ...kernels.reduction.source import identity
+from ...kernels.rowwise.rows import Stage
 from ..driver.source import Source
 from .text import indented, numba_name
 from .warps import joined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...kernels.pointwise import ITEM_SIZES, loaded_as, numba_name
+from ...kernels.pointwise.source import ITEM_SIZES, loaded_as, numba_name
 
 __all__ = ["ITEM_SIZES", "decoded", "indented", "loaded", "loaded_as", "numba_name", "stored"]
 

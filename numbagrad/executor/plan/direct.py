@@ -18,8 +18,9 @@ from ...dtype import dtype as DType
 from ...dtype import finfo, from_numpy
 from ...kernels.layout import MAX_DIMENSIONS
 from ...native.layout import MISS_LIMIT, MISS_NUMBER, MISS_OPERAND
-from .. import capture, library
+from .. import capture
 from ..builtin import LaunchMiss, leave_to_recorder
+from ..cache import library
 from . import lowering, result_forms
 from .dtypes import DtypeRules, code_of
 from .launch import Launch

@@ -17,12 +17,15 @@ from ...codegen import loader
 from ...dtype import from_numpy as dtype_of
 from ...formula import Formula, constant
 from ...formula.expression import postorder
-from ...kernels import layout, pointwise
+from ...kernels import layout
 from ...kernels.matmul import layout as matmul_layout
-from .. import library, numba_function, pool
-from ..matmul import kernel_of
-from ..memory import stream_bytes
-from ..pointwise import GRAIN, is_guarded, kernel_source, told_apart
+from ...kernels.pointwise import source as pointwise
+from ..cache import library
+from ..families.matmul import kernel_of
+from ..families.pointwise import GRAIN, is_guarded, kernel_source, told_apart
+from ..memory.buffers import stream_bytes
+from ..threads import pool
+from ..user_kernels import numba_function
 from .launch import Launch
 from .operations import (
     Check,
@@ -322,7 +325,7 @@ def _repeated(
 
 
 def _opaque(operation: Opaque) -> list[Launch]:
-    """A call of a function that a user compiled, as ``executor/numba_function.py`` makes it."""
+    """A call of a function that a user compiled, see ``user_kernels/numba_function.py``."""
     w = numba_function
     kinds: list[Any] = []
     words = [0] * w.ARGUMENTS

@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 from ...backend import foreign
 from ...codegen.alias_scopes import APART
 from ...formula import Expression, Formula
-from ...kernels.rows import ClassKind
+from ...kernels.rowwise.rows import ClassKind
 from .forms import Array, spread
 from .sharing import Range, bounds, extent, may_overlap, meet
 
@@ -320,7 +320,7 @@ class Input:
 
     name: str
     operand: Operand
-    #: A truth value or not, or what is known of the class of a row (``kernels/rows.py``).
+    #: A truth value or not, or what is known of the class of a row (``kernels/rowwise/rows.py``).
     kind: bool | ClassKind
     number: str | None
 

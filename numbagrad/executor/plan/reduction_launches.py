@@ -1,7 +1,8 @@
 """The launches of reductions and of kernels along one dimension, for sizes known beforehand.
 
-Called by ``lowering.py``. Where the work is cut is decided by ``kernels/reduction_layout.py`` and
-``kernels/rowwise.py``, as in the launchers of eager calls, so a program gives the bits of these.
+Called by ``lowering.py``. Where the work is cut is decided by ``kernels/reduction/layout.py`` and
+``kernels/rowwise/scan.py``, as in the launchers of eager calls, so a program gives the bits of
+these.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...dtype import from_numpy as dtype_of
-from ...kernels import reduction_layout as layout
-from ...kernels import rowwise
+from ...kernels.reduction import layout
+from ...kernels.rowwise import scan as rowwise
 from .launch import Launch
 from .operations import Memory, Reduce, Rowwise, View
 from .spaces import around, merged

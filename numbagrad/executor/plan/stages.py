@@ -1,8 +1,9 @@
 """Expressions of rows cut into stages: which loop over the columns computes and combines what.
 
 Called for the row loops of programs (``row_stages.py``) and for operators along one dimension
-(``executor/rowwise.py``). A stage is a loop over the columns that computes what is known of the row
-so far, and combines it; ``kernels/rows.py`` and ``kernels/rowwise.py`` make kernels from that.
+(``executor/families/rowwise.py``). A stage is a loop over the columns that computes what is known
+of the row so far, and combines it; ``kernels/rowwise/rows.py`` and ``kernels/rowwise/scan.py``
+make kernels from that.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 
 from ...formula import Expression, Formula, print_numba, symbol
 from ...formula.expression import BITWISE, CLASSIFICATIONS, COMPARISONS, postorder
-from ...kernels import rows
-from ...kernels.pointwise import Operand
+from ...kernels.pointwise.source import Operand
+from ...kernels.rowwise import rows
 from ...kernels.vector_math import cpu_lowering
 from . import cost
 

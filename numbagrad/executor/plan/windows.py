@@ -1,7 +1,7 @@
 """Plans of convolutions: blocks, planes and distances, for the kernels of ``kernels/convolution``.
 
-Called by ``executor/convolution.py``. A plan follows from shapes and options alone, so results do
-not depend on threads. Its words are described in ``kernels/convolution/layout.py``.
+Called by ``executor/families/convolution.py``. A plan follows from shapes and options alone, so
+results do not depend on threads. Its words are described in ``kernels/convolution/layout.py``.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ Printed by the library; written by tools/write_kernels.py.
 
 import math
 import numpy as np
-from numbagrad.kernels.combine import add as combine
+from numbagrad.kernels.reduction.combine import add as combine
 from numbagrad.codegen.intrinsics import *
-from numbagrad.kernels.reduction import *
+from numbagrad.kernels.reduction.source import *
 
 from numbagrad.codegen.kernel import kernel
 from numbagrad.kernels.packing import Rows
@@ -17,13 +17,13 @@ from numbagrad.kernels.packing import Rows
 def sum_rows(args, lo, hi):
     """The sum of each row of an array, or of all elements as one row.
 
-    Printed by numbagrad/kernels/reduction.py: sums of blocks, joined by a pairwise tree. Its
-    gradient is the incoming one, repeated: there is no kernel for it.
+    Printed by numbagrad/kernels/reduction/source.py: sums of blocks, joined by a pairwise tree.
+    Its gradient is the incoming one, repeated: there is no kernel for it.
 
     Printed for float32 -> float32, consecutive, combined in float32.
 
     Args:
-        args: address of int64 words (numbagrad/kernels/reduction_layout.py): numbers of kept
+        args: address of int64 words (numbagrad/kernels/reduction/layout.py): numbers of kept
             and reduced dimensions, addresses of the input and of the results, how many elements
             there are, in how many segments; then sizes, and strides of the input and of the
             results.

@@ -3,7 +3,7 @@
 CPUs with AVX512-BF16 have it (``Target.multiplies_bfloat16``); it does twice the work of a fused
 multiply-add of float32. ``pack_pairs`` copies both operands, two neighbours along the depth in a
 word, in panels; ``multiply`` sums all of the depth in registers and rounds once, at the store.
-Called by ``executor/bfloat16_products.py``; imported only to compile.
+Called by ``executor/families/bfloat16_products.py``; imported only to compile.
 
 The instruction takes subnormal numbers for zeros, as torch's products of bfloat16 do on such CPUs.
 """

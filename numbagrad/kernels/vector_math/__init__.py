@@ -68,7 +68,7 @@ def _beyond(bound: float) -> Callable[[Value], Value]:
 
 
 #: Faster replacements, and what says of arguments that they do not hold. Pointwise kernels use them
-#: for the elements for which they do (see `executor.pointwise`).
+#: for the elements for which they do (see `executor.families.pointwise`).
 CPU_BOUNDED: Mapping[tuple[str, str], tuple[Callable[..., Value], Callable[..., Value]]] = {
     ("gelu", "float32"): (_beyond(GELU_BOUND), partial(gelu_usual, f=FLOAT32)),
     **{

@@ -2,7 +2,7 @@
 
 Called by users and by the layers of ``nn/attention.py``. Defined by matrix products, softmax and
 masks, so gradients of every order follow; heads of batches have kernels that go block by block and
-keep no matrix of scores (``executor/attention.py``).
+keep no matrix of scores (``executor/families/attention.py``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor import attention as executor
+from ...executor.families import attention as executor
 from ...ops.arguments.requirements import require_tensor
 from ...ops.creation.filled import zeros, zeros_like
 from ...ops.creation.sequences import arange

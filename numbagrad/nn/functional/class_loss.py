@@ -1,7 +1,7 @@
 """Losses of scores against classes: negative log likelihood and cross entropy.
 
 Called by users and by the layers of ``nn/loss.py``. Picking the entry of the class, and the sum of
-what was picked, are the operators at the top; ``executor/class_loss.py`` runs their kernels.
+what was picked, are the operators at the top; ``executor/families/nll_loss.py`` runs their kernels.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy as np
 from ...autograd.grad_mode import state as grad_mode
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor import checks, class_loss
-from ...executor.arrays import filled_like
+from ...executor.families import checks
+from ...executor.families import nll_loss as class_loss
+from ...executor.memory.arrays import filled_like
 from ...ops.operators.composite import composite
 from ...ops.operators.tensor_operator import TensorOperator
 from ...ops.pointwise.selection import where

@@ -2,8 +2,8 @@
 
 Called by users and by the layers of ``nn/convolution.py``. Convolution, its gradient of the input
 and its gradient of the weight are three operators, and the gradients of each are the other two. The
-executor has kernels for them (``executor/convolution.py``). Windows of one element are matrix
-products as they are; what has no kernel is a matrix product with a copy of the windows.
+executor has kernels for them (``executor/families/convolution.py``). Windows of one element are
+matrix products as they are; what has no kernel is a matrix product with a copy of the windows.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
-from ...executor import convolution as executor
-from ...executor.matmul import matmul as product
+from ...executor.families import convolution as executor
+from ...executor.families.matmul import matmul as product
 from ...executor.plan.windows import Form
 from ...ops.arguments.kinds import Sizes
 from ...ops.complex.lazy_conj import conjugate

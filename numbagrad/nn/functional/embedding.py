@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import no_grad
-from ...executor import capture, copying
-from ...executor.arrays import filled
-from ...executor.checks import check_inside
+from ...executor import capture
+from ...executor.families import copying
+from ...executor.families.checks import check_inside
+from ...executor.memory.arrays import filled
 from ...ops.arguments.requirements import require_tensor
 from ...ops.conversion.query import typename
 from ...ops.indexing import gather

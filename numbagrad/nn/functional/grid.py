@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import scalar_type_name
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...half_precision import converted
 from ...ops.pointwise.functions import floor, fmod
 from ...ops.pointwise.functions import round as nearest_number

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...dispatch.policies import autocasts
 from ...dtype import promote_types
-from ...executor import checks
+from ...executor.families import checks
 from ...ops.arguments.kinds import Real
 from ...ops.arguments.shapes import common_shape
 from ...ops.conversion.dtypes import cast

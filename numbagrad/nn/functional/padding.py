@@ -12,7 +12,7 @@ import numpy as np
 
 from ...backend import foreign
 from ...dispatch.policies import autocasts
-from ...executor.arrays import constant_beside, embedded
+from ...executor.memory.arrays import constant_beside, embedded
 from ...number_range import checked_number
 from ...ops.arguments.requirements import is_complex_number
 from ...ops.operators.tensor_operator import TensorOperator

@@ -15,9 +15,9 @@ import numpy as np
 
 from ...backend import foreign
 from ...dispatch.policies import autocasts
-from ...executor import indexing
-from ...executor import pooling as executor
-from ...executor.arrays import constant_beside
+from ...executor.families import indexing
+from ...executor.families import pooling as executor
+from ...executor.memory.arrays import constant_beside
 from ...half_precision import converted
 from ...ops.arguments.kinds import Sizes
 from ...ops.indexing.gather import scatter_add_operator

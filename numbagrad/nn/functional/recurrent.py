@@ -1,8 +1,9 @@
 """Recurrent cells and layers: Elman networks, LSTM and GRU, step by step over a sequence.
 
 The layers of ``nn/recurrent.py`` call these functions. All steps of a layer are one operator with
-kernels of its own (``executor/recurrent.py``). Cells, and layers that have no kernels, go step by
-step; what happens to the gates of a step is a pointwise operator then, whose gradient is derived.
+kernels of its own (``executor/families/recurrent.py``). Cells, and layers that have no kernels, go
+step by step; what happens to the gates of a step is a pointwise operator then, whose gradient is
+derived.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ...executor import recurrent as executor
-from ...executor.recurrent import Steps
+from ...executor.families import recurrent as executor
+from ...executor.families.recurrent import Steps
 from ...formula import maximum, sigmoid, tanh
 from ...ops.operators.definition import PointwiseDefinition
 from ...ops.operators.kernel_operator import KernelOperator

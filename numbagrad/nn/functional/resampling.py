@@ -2,7 +2,8 @@
 
 Called by users and by the layers of ``nn/resampling.py``. Linear interpolation is a product with a
 matrix of two weights a row along each dimension; the nearest elements have kernels
-(``executor/nearest.py``), and where these know no dtype they are read by their places.
+(``executor/families/interpolation.py``), and where these know no dtype they are read by their
+places.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...dispatch.policies import autocasts
-from ...executor import capture, indexing, nearest
-from ...executor.arrays import filled
+from ...executor import capture
+from ...executor.families import indexing
+from ...executor.families import interpolation as nearest
+from ...executor.memory.arrays import filled
 from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import folded

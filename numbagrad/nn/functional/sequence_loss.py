@@ -8,8 +8,9 @@ import numpy as np
 
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor import capture, sequence_loss
-from ...executor.sequence_loss import Targets
+from ...executor import capture
+from ...executor.families import ctc_loss as sequence_loss
+from ...executor.families.ctc_loss import Targets
 from ...ops.creation.from_data import as_tensor
 from ...ops.operators.tensor_operator import TensorOperator
 from ...ops.pointwise.selection import where

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...executor.indexing import strided_view
+from ...executor.families.indexing import strided_view
 
 __all__ = ["IMAGES", "LINES", "VOLUMES", "Windows", "named", "per_dimension", "plain_option"]
 

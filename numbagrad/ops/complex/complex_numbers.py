@@ -16,8 +16,8 @@ from ...autograd.writes.regions import install_parts
 from ...dispatch.policies import autocasts
 from ...dtype import bfloat16, scalar_type_name
 from ...dtype import dtype as DType
-from ...executor.arrays import constant_beside
-from ...executor.complex_parts import from_parts, parts_of_array
+from ...executor.families.complex_parts import from_parts, parts_of_array
+from ...executor.memory.arrays import constant_beside
 from ...formula import complex as lifted
 from ...formula import symbol
 from ...formula.complex import Complex

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...dispatch.bits import INTERCEPTED, TRANSFORMED
-from ...executor.complex_pointwise import ComplexProgram, LiftedFormula, refused
+from ...executor.families.complex_pointwise import ComplexProgram, LiftedFormula, refused
 from ...executor.plan.dtypes import promoted
 from ...formula import Expression, Formula, simplify, substitute, symbol
 from ...formula.complex import Complex, conj, lift, parts_of, real

@@ -33,7 +33,7 @@ from ...dtype import (
 )
 from ...dtype import dtype as DType
 from ...executor import capture
-from ...executor.conversion import convert
+from ...executor.families.conversion import convert
 from ...executor.plan.forms import dense
 from ...layout import preserve_format
 from ...number_range import checked_number

@@ -18,7 +18,7 @@ from ...autograd.writes.inplace import before_write, check_inplace, recording
 from ...dtype import FROM_TYPE_NUM
 from ...dtype import dtype as DType
 from ...executor import capture
-from ...executor.indexing import strided_view
+from ...executor.families.indexing import strided_view
 from ...executor.plan.forms import contiguous
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor

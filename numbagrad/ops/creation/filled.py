@@ -17,8 +17,8 @@ from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
 from ...dtype import get_default_dtype, scalar_dtype
 from ...executor import capture
-from ...executor.arrays import filled, new_array, set_all
-from ...executor.conversion import dense_like, in_order
+from ...executor.families.conversion import dense_like, in_order
+from ...executor.memory.arrays import filled, new_array, set_all
 from ...executor.plan.forms import Form
 from ...layout import contiguous_format, preserve_format
 from ...number_range import checked_number

@@ -20,8 +20,8 @@ from ...autograd.grad_mode import state as grad_mode
 from ...backend import Backend, backend_for, foreign, shared_by
 from ...dtype import int64, scalar_type_name
 from ...executor import capture
-from ...executor.arrays import filled, new_array
-from ...executor.conversion import convert
+from ...executor.families.conversion import convert
+from ...executor.memory.arrays import filled, new_array
 from ...executor.plan.sharing import check_written_once
 from ...number_range import checked_number
 from ...random import Generator, default_generator, initial_seed, manual_seed, seed

@@ -1,6 +1,6 @@
 """Sums of rows of a table in bags of indices, without a copy of the rows.
 
-Called by ``nn/functional/embedding.py``; the kernel is in ``kernels/bags.py``.
+Called by ``nn/functional/embedding.py``; the kernel is in ``kernels/indexing/bags.py``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...executor import capture, indexing
+from ...executor import capture
+from ...executor.families import indexing
 from ...tensor import Tensor, new_tensor
 from ...transforms.tangents import multilinear
 from ..operators.tensor_operator import TensorOperator

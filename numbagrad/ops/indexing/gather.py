@@ -1,8 +1,8 @@
 """Reading by index tensors: gather, index_select, take, embedding.
 
-The loops are those of ``executor/indexing.py``. The gradient of reading is adding up, in the order
-of the indices, so that results have the same bits for any number of threads; that of adding is
-reading. The functions that write by index are in ``scatter.py``.
+The loops are those of ``executor/families/indexing.py``. The gradient of reading is adding up, in
+the order of the indices, so that results have the same bits for any number of threads; that of
+adding is reading. The functions that write by index are in ``scatter.py``.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import numpy as np
 from ...autograd.grad_mode import state as grad_mode
 from ...backend import may_share
 from ...dtype import scalar_type_name
-from ...executor import capture, copying
-from ...executor import indexing as executor
-from ...executor.arrays import constant_beside, embedded, filled_like
-from ...executor.checks import check_inside
-from ...executor.copying import copies
+from ...executor import capture
+from ...executor.families import copying
+from ...executor.families import indexing as executor
+from ...executor.families.checks import check_inside
+from ...executor.families.copying import copies
+from ...executor.memory.arrays import constant_beside, embedded, filled_like
 from ...native.array_launch_layout import ALL_IN_A_ROW
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, samples_first, stacked, with_samples

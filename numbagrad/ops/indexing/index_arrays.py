@@ -10,9 +10,9 @@ import numpy as np
 from ... import half_precision as half
 from ...backend import Backend, foreign
 from ...executor import capture
-from ...executor import indexing as executor
-from ...executor.arrays import copy_elements, filled_like
-from ...executor.copying import copies
+from ...executor.families import indexing as executor
+from ...executor.families.copying import copies
+from ...executor.memory.arrays import copy_elements, filled_like
 from ...executor.plan.forms import spread
 from ...tensor import new_tensor
 from ..operators.pointwise_operator import pointwise

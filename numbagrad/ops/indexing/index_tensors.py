@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...executor.arrays import filled_like
+from ...executor.memory.arrays import filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import with_samples
 from ..operators.pointwise_operator import pointwise

@@ -13,9 +13,10 @@ import numpy as np
 from ... import half_precision as half
 from ...autograd.writes.inplace import write_inplace
 from ...dispatch.policies import autocasts
-from ...executor import capture, copying
-from ...executor import indexing as executor
-from ...executor.checks import check_inside
+from ...executor import capture
+from ...executor.families import copying
+from ...executor.families import indexing as executor
+from ...executor.families.checks import check_inside
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
 from ...tensor import Tensor

@@ -1,8 +1,8 @@
 """Indexing: ``x[...]`` and ``x[...] = v``, and ``index_put``, which assignment is made of.
 
-``subscript.py`` takes keys apart; the loops are those of ``executor/indexing.py``. Reading by a
-basic key gives a view, everything else copies. Elements that an index names more than once add up
-in gradients, in the order of the indices.
+``subscript.py`` takes keys apart; the loops are those of ``executor/families/indexing.py``.
+Reading by a basic key gives a view, everything else copies. Elements that an index names more than
+once add up in gradients, in the order of the indices.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write, compute_then_write, recording, write_inplace
 from ...dispatch import layers
 from ...executor import capture
-from ...executor import indexing as executor
-from ...executor.arrays import assign, filled_like
+from ...executor.families import indexing as executor
+from ...executor.memory.arrays import assign, filled_like
 from ...executor.plan.forms import broadcast
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number, wrapped_number

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...executor import capture
-from ...executor import indexing as executor
-from ...executor.indexing import strided_view
+from ...executor.families import indexing as executor
+from ...executor.families.indexing import strided_view
 from ...executor.plan.forms import spread
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed, refuse_samples

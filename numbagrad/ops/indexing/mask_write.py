@@ -12,8 +12,8 @@ import numpy as np
 
 from ... import half_precision as half
 from ...executor import capture
-from ...executor.arrays import filled_like
-from ...executor.indexing import strided_view
+from ...executor.families.indexing import strided_view
+from ...executor.memory.arrays import filled_like
 from ...executor.plan.forms import spread
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed

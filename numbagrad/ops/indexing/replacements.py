@@ -10,7 +10,7 @@ import numpy as np
 from ...autograd.writes.inplace import compute_then_write
 from ...dtype import scalar_type_name
 from ...executor import capture
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_batched

@@ -18,8 +18,8 @@ from ...autograd.once_differentiable import with_history
 from ...autograd.writes.inplace import write_inplace
 from ...backend import on_host
 from ...executor import capture
-from ...executor import indexing as executor
-from ...executor.arrays import filled_like
+from ...executor.families import indexing as executor
+from ...executor.memory.arrays import filled_like
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
 from ...tensor import Tensor, new_tensor

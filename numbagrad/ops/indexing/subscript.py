@@ -13,9 +13,9 @@ import numpy as np
 
 from ...backend import foreign, is_array, on_host
 from ...executor import capture
-from ...executor.conversion import convert
-from ...executor.copying import are_inside
-from ...executor.indexing import strided_view
+from ...executor.families.conversion import convert
+from ...executor.families.copying import are_inside
+from ...executor.families.indexing import strided_view
 from ...executor.plan.forms import ShapesDiffer, broadcast, spread
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import Transformed

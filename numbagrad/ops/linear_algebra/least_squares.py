@@ -13,7 +13,7 @@ import numpy as np
 from ... import return_types
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor.arrays import constant_beside, filled
+from ...executor.memory.arrays import constant_beside, filled
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked, with_samples
 from ...transforms.levels import is_transformed

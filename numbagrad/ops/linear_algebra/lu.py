@@ -15,7 +15,7 @@ from ... import return_types
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
-from ...executor.arrays import constant_beside, filled
+from ...executor.memory.arrays import constant_beside, filled
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from ...transforms.levels import Dual, is_transformed, settled, state_of

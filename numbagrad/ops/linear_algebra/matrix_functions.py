@@ -16,7 +16,7 @@ from ... import return_types
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from ...transforms.levels import is_transformed

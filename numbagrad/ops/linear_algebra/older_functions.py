@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import return_types
 from ...dispatch.policies import autocasts
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked
 from ..arguments.shapes import common_shape

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import return_types
 from ...dispatch.policies import autocasts
-from ...executor.arrays import filled
+from ...executor.memory.arrays import filled
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from ..operators.tensor_operator import TensorOperator

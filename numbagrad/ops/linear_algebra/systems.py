@@ -19,7 +19,7 @@ from ...backend import on_host
 from ...dispatch.policies import autocasts
 from ...dtype import bool_, scalar_type_name
 from ...executor import capture
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, aligned_stacks, stacked
 from ...transforms.levels import is_transformed

@@ -15,10 +15,10 @@ from ...autograd.writes.inplace import rebase_history
 from ...backend import foreign
 from ...dtype import bfloat16, float16, float32, float64
 from ...executor import capture
-from ...executor.arrays import filled
 from ...executor.builtin import LaunchMiss
-from ...executor.complex_parts import parts_of_array
-from ...executor.conversion import in_order, order_of_dense
+from ...executor.families.complex_parts import parts_of_array
+from ...executor.families.conversion import in_order, order_of_dense
+from ...executor.memory.arrays import filled
 from ...random_filling import fill_uniform
 from ...tensor import Tensor, new_tensor
 from ...transforms.functions import apply_transformed

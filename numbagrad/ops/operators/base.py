@@ -14,7 +14,7 @@ from typing import Any
 from ...autograd.grad_mode import state as grad_mode
 from ...dispatch import descent
 from ...dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
-from ...executor.conversion import kind_of_results, narrowed
+from ...executor.families.conversion import kind_of_results, narrowed
 from ...tensor import Tensor, new_tensor
 from ...transforms.tracking import requires_grad
 

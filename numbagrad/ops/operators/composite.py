@@ -23,7 +23,7 @@ from ...autograd.saved import unpack_entries
 from ...dispatch import interception
 from ...dtype import float32
 from ...executor import capture
-from ...executor.conversion import has_half
+from ...executor.families.conversion import has_half
 from ...executor.mode import NATIVE
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor

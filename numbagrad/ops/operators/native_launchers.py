@@ -23,8 +23,8 @@ from ...autograd.saved import SavedInput, SavedOutput, save
 from ...autograd.writes import inplace
 from ...codegen.record import array_of
 from ...executor.builtin import launcher, make_builtin, runtime
-from ...executor.deferred import Deferred
-from ...executor.pointwise import PointwiseProgram
+from ...executor.cache.deferred import Deferred
+from ...executor.families.pointwise import PointwiseProgram
 from ...native import layout
 from ...native.layout import NodeRecipe, OperatorTable, Recipe
 from ...tensor import Tensor, TensorState, new_tensor

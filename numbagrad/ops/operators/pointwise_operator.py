@@ -24,7 +24,7 @@ from ...dispatch import descent, layers
 from ...dispatch.bits import COMPLEX, INTERCEPTED, TRANSFORMED
 from ...dtype import python_number, scalar_dtype
 from ...executor.builtin import LaunchMiss
-from ...executor.pointwise import GRAIN, PointwiseProgram, is_operand, require_array
+from ...executor.families.pointwise import GRAIN, PointwiseProgram, is_operand, require_array
 from ...native.layout import MISS_OPERAND
 from ...tensor import Tensor, new_tensor
 from ...transforms import batching

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd import tensor_interface as tensors
-from ...executor.pointwise import PointwiseProgram
+from ...executor.families.pointwise import PointwiseProgram
 from ...formula import Formula, symbol
 from ...kernels.layout import MAX_OPERANDS
 from ...tensor import Tensor, new_tensor

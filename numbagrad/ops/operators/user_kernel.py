@@ -2,7 +2,7 @@
 
 Users declare functions, plain or compiled by ``numba.njit``; calling the declared kernel on Tensors
 makes the outputs, runs the function and records a node. In a program a compiled function is a
-launch like any other (``executor/numba_function.py``).
+launch like any other (``executor/user_kernels/numba_function.py``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ...dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ...dtype import dtype as DType
 from ...dtype import float32, from_numpy, get_default_dtype, promote_types
 from ...executor import capture
-from ...executor.arrays import new_array
-from ...executor.conversion import narrowed
+from ...executor.families.conversion import narrowed
+from ...executor.memory.arrays import new_array
 from ...tensor import Tensor
 from ..creation.filled import zeros
 from .base import Operator

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import return_types
 from ...dtype import scalar_type_name
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import get_default_dtype, scalar_type_name
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from ...dtype import get_default_dtype, scalar_type_name
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...formula import polygamma as polygamma_formula
 from ...tensor import Tensor, new_tensor

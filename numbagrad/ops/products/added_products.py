@@ -13,7 +13,7 @@ import numpy as np
 from ...dispatch import layers
 from ...dispatch.policies import autocasts
 from ...dtype import bool_, promote_types
-from ...executor.matmul import matmul as _product
+from ...executor.families.matmul import matmul as _product
 from ...number_range import checked_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import broadcast_samples

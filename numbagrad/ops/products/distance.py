@@ -13,8 +13,8 @@ import numpy as np
 
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor.arrays import constant_beside
-from ...executor.conversion import convert
+from ...executor.families.conversion import convert
+from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks
 from ..arguments.kinds import Real

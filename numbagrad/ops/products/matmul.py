@@ -17,8 +17,8 @@ from ...autograd.grad_mode import state as grad_mode
 from ...dispatch import layers
 from ...dispatch.layers import ask, asks, descend
 from ...dispatch.policies import autocasts
-from ...executor.matmul import WITH_TANGENT, matmul_and_tangent
-from ...executor.matmul import matmul as _product
+from ...executor.families.matmul import WITH_TANGENT, matmul_and_tangent
+from ...executor.families.matmul import matmul as _product
 from ...executor.plan.forms import broadcast
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks

@@ -14,9 +14,9 @@ from ... import return_types
 from ...autograd import tensor_interface as tensors
 from ...backend import foreign
 from ...executor import capture
-from ...executor import indexing as executor
-from ...executor.arrays import filled_like
-from ...executor.reduction import Reduction, ReductionProgram, SelectionProgram
+from ...executor.families import indexing as executor
+from ...executor.families.reduction import Reduction, ReductionProgram, SelectionProgram
+from ...executor.memory.arrays import filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import over_dimensions
 from ..arguments.kinds import NOT_GIVEN, takes

@@ -1,8 +1,8 @@
 """Reductions that add, multiply or ask: sum, mean, prod, any, all, and their relatives.
 
-What each computes is a ``Reduction`` (``executor/reduction.py``); here are torch's functions, the
-errors for bad dimensions, and the gradients, written in Tensor operations. Extrema are in
-``extremum.py``, norms and moments in ``statistics.py``.
+What each computes is a ``Reduction`` (``executor/families/reduction.py``); here are torch's
+functions, the errors for bad dimensions, and the gradients, written in Tensor operations. Extrema
+are in ``extremum.py``, norms and moments in ``statistics.py``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ...dispatch.policies import autocasts
 from ...dtype import dtype as DType
 from ...dtype import scalar_type_name
 from ...executor import capture
-from ...executor.arrays import filled_like
 from ...executor.builtin import LaunchMiss
+from ...executor.families.reduction import Reduction, ReductionProgram
+from ...executor.memory.arrays import filled_like
 from ...executor.plan.forms import reduced_shape
-from ...executor.reduction import Reduction, ReductionProgram
 from ...formula import isnan, where
 from ...tensor import Tensor, new_tensor
 from ...transforms import tangents

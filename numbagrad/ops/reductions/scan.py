@@ -14,8 +14,8 @@ from ... import return_types
 from ...autograd import tensor_interface as tensors
 from ...dtype import bool_, scalar_type_name
 from ...dtype import dtype as DType
-from ...executor.arrays import filled_like
-from ...executor.rowwise import RunningExtremum, Scan
+from ...executor.families.rowwise import RunningExtremum, Scan
+from ...executor.memory.arrays import filled_like
 from ...formula import exp, isfinite, log1p, maximum, minimum, where
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked

@@ -12,7 +12,7 @@ import numpy as np
 from ...backend import on_host
 from ...dtype import scalar_type_name
 from ...executor import capture
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_batched
 from ..arguments.shapes import dimension

@@ -1,7 +1,7 @@
 """softmax, log_softmax and softmin, with gradients of every order.
 
 They are defined in Tensor operations, and so are their gradients. What is along one dimension is
-fused into one pass over a row while it is in the cache (``executor/rowwise.py``).
+fused into one pass over a row while it is in the cache (``executor/families/rowwise.py``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from ...autograd import tensor_interface as tensors
 from ...dtype import dtype as DType
 from ...dtype import scalar_type_name
-from ...executor.rowwise import RowDefinition
+from ...executor.families.rowwise import RowDefinition
 from ...tensor import Tensor
 from ...transforms.batching import after_samples, stacked
 from ..arguments.requirements import require_tensor

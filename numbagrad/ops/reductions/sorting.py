@@ -17,9 +17,9 @@ from ...autograd.grad_mode import state as grad_mode
 from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...executor import capture
-from ...executor import indexing as executor
-from ...executor.arrays import constant_beside, copy_elements
-from ...executor.conversion import dense_like
+from ...executor.families import indexing as executor
+from ...executor.families.conversion import dense_like
+from ...executor.memory.arrays import constant_beside, copy_elements
 from ...number_range import check_bits, wrapped_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked

@@ -18,8 +18,8 @@ from ...autograd import tensor_interface as tensors
 from ...dtype import dtype as DType
 from ...dtype import dtype_from_name, get_default_dtype, scalar_type_name
 from ...executor import capture
-from ...executor.conversion import convert
-from ...executor.reduction import Reduction, ReductionProgram
+from ...executor.families.conversion import convert
+from ...executor.families.reduction import Reduction, ReductionProgram
 from ...formula import abs, exp, log, pow, sqrt, where
 from ...tensor import Tensor
 from ...transforms.batching import over_dimensions

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...dtype import get_default_dtype, scalar_type_name
 from ...executor import capture
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
 from ...transforms.tangents import multilinear

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...executor import capture
-from ...executor.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from ..complex.complex_numbers import view_as_real

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...dispatch import layers
-from ...executor.indexing import strided_view
+from ...executor.families.indexing import strided_view
 from ...executor.plan.forms import ShapesDiffer, broadcast
 from ...size import Size
 from ...tensor import Tensor

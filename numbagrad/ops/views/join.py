@@ -12,8 +12,8 @@ import numpy as np
 
 from ...backend import Backend, foreign
 from ...dispatch.policies import autocasts
-from ...executor.arrays import filled_like, new_array
-from ...executor.copying import copies
+from ...executor.families.copying import copies
+from ...executor.memory.arrays import filled_like, new_array
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import with_samples

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...executor import capture
-from ...executor.arrays import assign, embedded, filled_like
-from ...executor.indexing import strided_view
+from ...executor.families.indexing import strided_view
+from ...executor.memory.arrays import assign, embedded, filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, part_of_samples, samples_first, stacked
 from ...transforms.tangents import multilinear

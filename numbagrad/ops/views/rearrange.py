@@ -14,8 +14,8 @@ import numpy as np
 from ...backend import array_namespace, foreign, on_host
 from ...dtype import scalar_type_name
 from ...executor import capture
-from ...executor.conversion import dense_like
-from ...executor.indexing import strided_view
+from ...executor.families.conversion import dense_like
+from ...executor.families.indexing import strided_view
 from ...executor.plan.forms import spread
 from ...layout import contiguous_format
 from ...tensor import Tensor, new_tensor

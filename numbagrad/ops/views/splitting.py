@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import int64
-from ...executor.arrays import filled_like
+from ...executor.memory.arrays import filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
 from ...transforms.tangents import multilinear

@@ -15,8 +15,8 @@ from ... import half_precision as half
 from ...autograd.writes.regions import Geometry, install_regions
 from ...backend import address_of, foreign, refuse_foreign
 from ...executor import capture
-from ...executor.arrays import copy_elements, fill_elements, filled
-from ...executor.indexing import strided_view
+from ...executor.families.indexing import strided_view
+from ...executor.memory.arrays import copy_elements, fill_elements, filled
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor
 from ...transforms.batching import stacked

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...backend import foreign
 from ...dispatch import layers
-from ...executor.arrays import copy_elements
-from ...executor.conversion import dense_like, in_order, lies_in_order
+from ...executor.families.conversion import dense_like, in_order, lies_in_order
+from ...executor.memory.arrays import copy_elements
 from ...layout import contiguous_format, preserve_format
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, samples_first, stacked

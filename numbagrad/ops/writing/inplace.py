@@ -30,7 +30,7 @@ from ...backend import foreign
 from ...dispatch import layers
 from ...dtype import can_cast, scalar_type_name
 from ...executor import capture
-from ...executor.arrays import fill_elements, filled_like, new_array
+from ...executor.memory.arrays import fill_elements, filled_like, new_array
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned, stacked

@@ -9,7 +9,7 @@ import timeit
 from collections.abc import Callable
 from typing import Any
 
-from ...executor.pool import get_num_threads, set_num_threads
+from ...executor.threads.pool import get_num_threads, set_num_threads
 
 __all__ = ["Measurement", "Timer"]
 

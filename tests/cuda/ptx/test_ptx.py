@@ -144,7 +144,7 @@ def test_formulas_read_sixteen_bytes_at_once():
 
 def test_machine_code_is_kept_on_disk(tmp_path, monkeypatch):
     from numbagrad.cuda.driver import compiling
-    from numbagrad.executor.cache import ObjectCache
+    from numbagrad.executor.cache.disk import ObjectCache
 
     (source,) = noted(lambda: torch.zeros(8).to("cuda").fill_(2.0))
     cache = ObjectCache(tmp_path / "cache")

@@ -1,0 +1,1 @@
+"""From the description of a kernel to machine code: memory, disk, shipped files, the compiler."""

@@ -1,0 +1,546 @@
+"""Kernels by description: found in memory, loaded from disk, or compiled, in that order.
+
+Called by everything that runs a kernel. ``generated`` takes source text, ``hand_written`` names a
+function of ``numbagrad/kernels`` or ``numbagrad/native``. Both return the address of a function
+that lives as long as the process, and count what they did in :func:`stats`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import functools
+import hashlib
+import importlib
+import importlib.util
+import linecache
+import os
+import pathlib
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from ... import dtype
+from ..._version import __version__
+from ...codegen import addresses, loader
+from ...interrupts import uninterrupted
+from .. import capture
+from ..mode import JIT_DISABLED
+from . import background, progress, shipped
+from .disk import ObjectCache, default_directory
+from .sources import Sources, without_comments
+
+#: Signature of a kernel: address of packed arguments, and a range of work.
+UNIFORM = "void(int64, int64, int64)"
+
+_PACKAGE = pathlib.Path(__file__).parents[2]
+
+#: Compiled functions are never freed, so a program that keeps making new ones is told.
+KERNEL_BOUND = 10_000
+
+
+@dataclasses.dataclass
+class Statistics:
+    """What the executor did in this process."""
+
+    compiled: int = 0
+    loaded: int = 0
+    hits: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.compiled} kernels compiled, {self.loaded} loaded from disk, "
+            f"{self.hits} found in memory, in {self.seconds:.2f} s"
+        )
+
+    def _repr_html_(self) -> str:
+        """A table, in notebooks."""
+        names = ("compiled", "loaded", "hits", "seconds")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        cells = f"<td>{self.compiled}</td><td>{self.loaded}</td><td>{self.hits}</td>"
+        return f"<table><tr>{head}</tr><tr>{cells}<td>{self.seconds:.2f}</td></tr></table>"
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A kernel of this process, as ``explain`` shows it.
+
+    `origin` is "compiled" or "loaded". `source` is the text of a generated kernel and `path` the
+    file it is kept in; a hand-written one is `name` in the module `module`. `fastmath` and `code`
+    are the options that it is compiled with (``codegen/compiler.py``).
+    """
+
+    name: str
+    origin: str
+    signature: str
+    source: str | None = None
+    path: pathlib.Path | None = None
+    module: str | None = None
+    fastmath: tuple[str, ...] = ("contract",)
+    code: str = "loops"
+
+
+_statistics = Statistics()
+_addresses: dict[str, int] = {}
+_origins: dict[str, str] = {}
+
+#: Held while a kernel is compiled or loaded, and while the launchers of an operator are set up.
+lock = threading.RLock()
+
+#: Called with every kernel that is looked up, while ``explain`` runs.
+recorder: Callable[[Kernel], None] | None = None
+
+
+def stats() -> Statistics:
+    """Kernels compiled, loaded from disk and found in memory, and the seconds that took."""
+    return dataclasses.replace(_statistics)
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_forgetters: list[Callable[[], None]] = []
+
+
+def remembered(function: Function) -> Function:
+    """``functools.cache`` for functions that look kernels up, which ``explain`` can reset."""
+    cached: Any = functools.cache(function)
+    _forgetters.append(cached.cache_clear)
+    return cached
+
+
+def when_forgetting(function: Callable[[], None]) -> Callable[[], None]:
+    """Decorator: have ``function`` called by :func:`forget_lookups`."""
+    _forgetters.append(function)
+    return function
+
+
+#: How often lookups were forgotten: what was compiled before may be missing again.
+forgotten = 0
+
+
+def forget_lookups() -> None:
+    """Make every operator look its kernels up again; the kernels themselves stay in memory."""
+    global forgotten
+    forgotten += 1
+    for forget in _forgetters:
+        forget()
+
+
+# A launcher knows the dtypes of results by those of the operands: of integers, by the default too.
+dtype.when_default_changes(forget_lookups)
+
+
+# A fork waits until no thread is compiling: the child would inherit Numba half way through a
+# function, and locks that nobody is left to release.
+_held: list[Any] = []
+
+
+def _before_fork() -> None:
+    lock.acquire()
+    numba_locks = sys.modules.get("numba.core.compiler_lock")
+    if numba_locks is not None:
+        _held.append(numba_locks.global_compiler_lock)
+        _held[-1].acquire()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+    lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def cache() -> ObjectCache:
+    """The disk cache of this process; its folder is decided at first use."""
+    return ObjectCache(default_directory())
+
+
+_sources = Sources(_PACKAGE)
+
+
+@functools.cache
+def _environment(target: loader.Target) -> str:
+    """What decides machine code beside a kernel's own source: CPU, versions, the compiler."""
+    with uninterrupted():
+        import llvmlite
+
+    digest = hashlib.sha256()
+    cpu = target.triple, target.name, target.features
+    digest.update("\n".join((*cpu, llvmlite.__version__, __version__)).encode())
+    digest.update(_numba_version())
+    digest.update(_sources.compiler.encode())
+    return digest.hexdigest()
+
+
+def _numba_version() -> bytes:
+    """Numba's version without importing Numba (or its metadata, which is slower to read)."""
+    found = importlib.util.find_spec("numba")
+    if found is not None and found.origin is not None:
+        path = pathlib.Path(found.origin).with_name("_version.py")
+        if path.exists():
+            return path.read_bytes()
+    from importlib import metadata
+
+    return metadata.version("numba").encode()
+
+
+def _key(content: str) -> str:
+    """The key of a kernel's machine code for the CPU that this process compiles for."""
+    environment = _environment(loader.target())
+    return hashlib.sha256(f"{environment}\0{content}".encode()).hexdigest()[:40]
+
+
+def shipped_key(content: str, level: str) -> str:
+    """The key of machine code that comes with the package: whatever compiled it, it is tested."""
+    words = "shipped", level, __version__, _sources.compiler, content
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:40]
+
+
+def _content(*parts: str) -> str:
+    """What a kernel is, on whatever CPU."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(b"\0" + part.encode())
+    return digest.hexdigest()
+
+
+class _Target(threading.local):
+    """What the kernels are that this thread looks up."""
+
+    is_python = JIT_DISABLED
+    #: Whether those that are missing are named, and left out for now.
+    gathers = False
+
+
+_target = _Target()
+
+
+@contextlib.contextmanager
+def as_python() -> Iterator[None]:
+    """Have kernels that this thread looks up be Python functions, for ``addresses.run_kernel``."""
+    before, _target.is_python = _target.is_python, True
+    try:
+        yield
+    finally:
+        _target.is_python = before
+
+
+def _key_here(key: str) -> str:
+    """The key of a kernel as this thread runs it: as Python it is another one."""
+    return f"python {key}" if _target.is_python else key
+
+
+class _Missing(Exception):  # noqa: N818 - a signal to ``together``
+    """Raised with the key of a kernel that has to be compiled, and the kernel."""
+
+
+def _address(content: str, kernel: Kernel, python: Callable[[], Callable[..., Any]]) -> int:
+    """Address of ``python()``, compiled as ``kernel`` says if need be."""
+    machine_key = _key(content)
+    key = _key_here(machine_key)
+    with lock:
+        address = _addresses.get(key)
+        if address is not None:
+            _statistics.hits += 1
+            return address
+        if JIT_DISABLED or _target.is_python:
+            address = _addresses[key] = -1 - len(_addresses)  # no machine code is there
+            _origins[key] = "python"
+            addresses.register(address, python)
+            return address
+        start = time.perf_counter()
+        symbol = _symbol(kernel.name)
+        address = None if background.knows(machine_key) else _load(content, symbol)
+        if address is not None:
+            _addresses[key] = address
+            _origins[key] = "loaded"
+            _statistics.loaded += 1
+        elif _target.gathers:
+            raise _Missing(machine_key, kernel)
+        else:
+            # An interrupt waits until the kernel is there, for the next call.
+            with capture.unheard(), uninterrupted():
+                data = _compiled(machine_key, kernel, python)
+                _addresses[key] = address = loader.load(data, symbol)
+                _origins[key] = "compiled"
+                _statistics.compiled += 1
+        addresses.register(address, python)
+        _statistics.seconds += time.perf_counter() - start
+        if len(_addresses) == KERNEL_BOUND * 9 // 10:
+            warnings.warn(
+                f"this process holds {len(_addresses)} compiled kernels, which are never freed; "
+                "something makes a new signature again and again",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return address
+
+
+def _compiled(key: str, kernel: Kernel, python: Callable[[], Callable[..., Any]]) -> bytes:
+    """The object file of a kernel, of another process if one is at it, and kept on disk."""
+    symbol = _symbol(kernel.name)
+    with progress.compiling(symbol):
+        data = background.result(key)
+        if data is None:
+            from ...codegen.compiler import compile_to_object
+
+            options = kernel.signature, symbol, kernel.fastmath, kernel.code
+            data = compile_to_object(python(), *options)
+            cache().write(key, data)
+    return data
+
+
+Result = TypeVar("Result")
+
+
+def together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
+    """What functions return that look kernels up; missing ones are compiled on all cores.
+
+    A function is called again if a kernel of it was missing.
+    """
+    if _target.gathers or not background.can_help(len(tasks)):
+        return [task() for task in tasks]
+    found: dict[int, Result] = {}
+    missing: dict[str, Kernel] = {}
+    _target.gathers = True
+    try:
+        for place, task in enumerate(tasks):
+            try:
+                found[place] = task()
+            except _Missing as signal:
+                key, kernel = signal.args
+                missing[key] = kernel
+    finally:
+        _target.gathers = False
+    if background.can_help(len(missing)):
+        for key, kernel in missing.items():
+            background.request(key, kernel)
+    return [found[k] if k in found else task() for k, task in enumerate(tasks)]
+
+
+def _stored(content: str) -> bytes | None:
+    """The object file of a kernel: of the user's cache, or one that came with the package."""
+    data = cache().read(_key(content))
+    if data is None and shipped.ENABLED and loader.target() is loader.host():
+        level = loader.host_level()
+        if level is not None and len(kernels := shipped.of_level(level)):
+            data = kernels.read(shipped_key(content, level))
+    return data
+
+
+def _load(content: str, symbol: str) -> int | None:
+    """Address of a kernel that is on disk, or None: it is compiled again if LLVM refuses it."""
+    data = _stored(content)
+    if data is None:
+        return None
+    try:
+        return loader.load(data, symbol)
+    except RuntimeError as error:
+        warnings.warn(
+            f"numbagrad compiles {symbol} again: its entry {_key(content)}.o in "
+            f"{cache().directory} cannot be used ({error})",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+_WORDS = (ctypes.c_int64,) * 3
+
+
+def callable_at(address: int, parameters: Sequence[Any] = _WORDS) -> Callable[..., None]:
+    """The kernel at an address as a function that Python can call, compiled or as Python.
+
+    ``parameters`` are the ctypes of its arguments, those of a kernel with the uniform entry if they
+    are not given.
+    """
+    if address < 0:
+        return functools.partial(addresses.run_kernel, address)
+    return ctypes.CFUNCTYPE(None, *parameters)(address)
+
+
+def _symbol(name: str) -> str:
+    return f"numbagrad_{name}"
+
+
+def hand_written(
+    module: str,
+    function: str,
+    signature: str = UNIFORM,
+    fastmath: tuple[str, ...] = ("contract",),
+    code: str = "loops",
+    compiling: bool = True,
+) -> int:
+    """Address of ``function`` of ``numbagrad.<module>``, compiled for ``signature``.
+
+    ``code`` is "calls" for functions without a loop that matters: they compile faster. Without
+    ``compiling`` the address is 0 for what would have to be compiled first.
+    """
+    python = functools.partial(_hand_written_function, module, function, signature, fastmath, code)
+    content = _hand_written_content(module, function, signature, fastmath, code)
+    key = _key(content)
+    if not compiling and key not in _addresses and _stored(content) is None:
+        return 0
+    kernel = _hand_written_kernel(module, function, signature, fastmath, code)
+    address = _address(content, kernel, python)
+    if recorder is not None:
+        recorder(dataclasses.replace(kernel, origin=_origins[_key_here(key)]))
+    return address
+
+
+def _hand_written_kernel(
+    module: str, function: str, signature: str, fastmath: tuple[str, ...], code: str
+) -> Kernel:
+    full = f"numbagrad.{module}"
+    return Kernel(function, "compiled", signature, None, None, full, fastmath, code)
+
+
+class HandWritten(NamedTuple):
+    """A hand-written kernel, by the arguments of :func:`hand_written`."""
+
+    module: str
+    function: str
+    signature: str = UNIFORM
+    fastmath: tuple[str, ...] = ("contract",)
+    code: str = "loops"
+
+
+def ready(kernels: Iterable[HandWritten]) -> bool:
+    """Whether kernels can be had without a stall; those that cannot are compiled meanwhile.
+
+    For what a program can do without until it is there. True as well where no other process
+    compiles: whoever wants the kernels has to wait for them then.
+    """
+    return all([_is_ready(each) for each in kernels])
+
+
+def _is_ready(wanted: HandWritten) -> bool:
+    content = _hand_written_content(*wanted)
+    key = _key(content)
+    if _key_here(key) in _addresses or JIT_DISABLED or _target.is_python:
+        return True
+    if background.knows(key):
+        return background.is_done(key)
+    if _stored(content) is not None:
+        return True
+    return not background.request(key, _hand_written_kernel(*wanted))
+
+
+def _hand_written_content(
+    module: str, function: str, signature: str, fastmath: tuple[str, ...], code: str
+) -> str:
+    text = _sources.of_module(module)
+    return _content("hand written", module, function, signature, code, text, *fastmath)
+
+
+def _hand_written_function(
+    module: str, function: str, signature: str, fastmath: tuple[str, ...], code: str
+) -> Callable[..., Any]:
+    found = importlib.import_module(f"numbagrad.{module}")
+    if module.startswith("native."):
+        return getattr(found, function)
+    return _declared(found.__name__, function, (signature, fastmath, code))
+
+
+def compile_ahead(kernel: Kernel) -> tuple[str, bytes]:
+    """The content and the object file of a kernel for :func:`loader.target`.
+
+    That CPU need not be this one.
+
+    ``kernel`` is what a recorder was given, in whatever process.
+    """
+    content, function = _described(kernel)
+    key = _key(content)
+    data = cache().read(key)
+    return content, _compiled(key, kernel, function) if data is None else data
+
+
+def _described(kernel: Kernel) -> tuple[str, Callable[[], Callable[..., Any]]]:
+    """The content of a kernel of whatever process, and what returns its function."""
+    options = kernel.signature, kernel.fastmath, kernel.code
+    if kernel.source is not None:
+        content = _generated_content(kernel.name, kernel.source, *options[:2])
+        return content, functools.partial(_function, _key(content), kernel.source)
+    module = (kernel.module or "").removeprefix("numbagrad.")
+    content = _hand_written_content(module, kernel.name, *options)
+    return content, functools.partial(_hand_written_function, module, kernel.name, *options)
+
+
+def object_of(key: str, kernel: Kernel) -> bytes:
+    """The object file of a kernel that another process knows by this key.
+
+    Raises:
+        RuntimeError: if it is another kernel here, as after an edit of its source.
+    """
+    content, data = compile_ahead(kernel)
+    if _key(content) != key:
+        raise RuntimeError(f"{kernel.name} is another kernel in the process that asks for it")
+    return data
+
+
+# Kernels that Python calls are the same machine code as those of the executor.
+addresses.find_kernel = hand_written
+
+
+def _declared(module: str, name: str, options: tuple[Any, ...]) -> Callable[..., Any]:
+    """The function of a kernel, which is to be compiled as its decorator says."""
+    from ...codegen.kernel import kernels_of  # which processes without a miss do without
+
+    kernel = kernels_of(module)[name]
+    declared = kernel.signature, kernel.fastmath, kernel.code
+    if declared != options:
+        raise RuntimeError(f"{kernel!r} is declared with {declared}, and asked for with {options}")
+    return kernel.py_func
+
+
+def generated(
+    name: str,
+    source: str,
+    signature: str = UNIFORM,
+    fastmath: tuple[str, ...] = ("contract",),
+    code: str = "formula",
+) -> int:
+    """Address of the function ``kernel`` that ``source`` defines, compiled for ``signature``.
+
+    ``code`` says which passes it is worth (see ``compiler.py``) and follows from the source, which
+    is kept beside the object, so that it can be read and stepped through.
+    """
+    content = _generated_content(name, source, signature, fastmath)
+    key = _key(content)
+    python = functools.partial(_function, key, source)
+    kernel = Kernel(name, "compiled", signature, source, None, None, fastmath, code)
+    address = _address(content, kernel, python)
+    if recorder is not None:
+        path, origin = cache().source_path(key), _origins[_key_here(key)]
+        recorder(dataclasses.replace(kernel, origin=origin, path=path))
+    return address
+
+
+def source_key(
+    name: str, source: str, signature: str = UNIFORM, fastmath: tuple[str, ...] = ("contract",)
+) -> str:
+    """The key under which a generated kernel is kept. Comments are no part of it."""
+    return _key(_generated_content(name, source, signature, fastmath))
+
+
+def _generated_content(name: str, source: str, signature: str, fastmath: tuple[str, ...]) -> str:
+    code = without_comments(source)
+    return _content("generated", name, code, _sources.of_text(code), signature, *fastmath)
+
+
+def _function(key: str, source: str) -> Callable[..., None]:
+    path = str(cache().write_source(key, source))
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    namespace: dict[str, Callable[..., None]] = {}
+    exec(compile(source, path, "exec"), namespace)
+    return namespace["kernel"]

@@ -1,0 +1,213 @@
+"""Pointwise operators on complex ndarrays: kernels over the real views of their parts.
+
+Called by ``ops/complex/complex_operator.py``. The formula of a ``ComplexProgram`` is one of real
+numbers (``formula/complex.py``), and its kernel is made as that of any formula, so nothing is
+compiled that knows complex numbers. Operands are packed here in Python, since launchers take no
+such arrays: a complex one is two operands of the kernel, whose elements lie next to each other in
+memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backend import Backend, is_array, shared_by_operands
+from ...dtype import dtype as DType
+from ...dtype import from_numpy, scalar_type_name
+from ...formula import Formula
+from ...kernels import layout
+from ...kernels.pointwise.source import Operand
+from ...number_range import check_bits, checked_number
+from ...type_names import given_for_tensor
+from .. import capture
+from ..cache import library
+from ..memory.arrays import fill_elements
+from ..mode import NATIVE
+from ..plan import result_forms
+from ..plan.direct import view_of
+from ..plan.dtypes import ComplexRules
+from ..plan.forms import spread
+from ..plan.operations import Pointwise
+from ..plan.sharing import separate
+from ..plan.spaces import merged, operand_word, pointwise_words
+from ..threads.pool import pool_address
+from .pointwise import GRAIN, guard_of, is_operand, kernel_source
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class LiftedFormula:
+    """A formula of real numbers that stands for one of complex numbers.
+
+    ``inputs`` and ``kinds`` are the operands and whether each is complex; ``real`` has
+    ``<name>_re`` and ``<name>_im`` for a complex one. Its outputs are both parts of the result if
+    that ``is_complex``.
+    """
+
+    inputs: tuple[str, ...]
+    kinds: tuple[bool, ...]
+    real: Formula
+    is_complex: bool
+
+
+class ComplexProgram:
+    """One lifted formula and its kernels, with the interface of a ``PointwiseProgram``."""
+
+    def __init__(self, name: str, formula: LiftedFormula, **rules: Any):
+        self.name = name
+        self.formula = formula
+        names, booleans = formula.inputs, formula.real.booleans
+        self.rules = ComplexRules(name, names, booleans, is_complex=formula.is_complex, **rules)
+        self._kernels: dict[Any, int] = {}
+        library.when_forgetting(self._kernels.clear)
+
+    #: How many arrays a call makes.
+    outputs = 1
+
+    def prepare(self) -> LiftedFormula:
+        """The formula."""
+        return self.formula
+
+    def call(self, *operands: Any) -> Array:
+        """The result in new memory; raises torch's errors for bad operands."""
+        where = shared_by_operands(self.name, operands)
+        self._check_kinds(operands)
+        compute, (form,) = result_forms.pointwise(self, operands)
+        self._check_numbers(operands, form.dtype)
+        made = form.empty() if where is None else where.allocate(*form)
+        self._run(where, operands, made, compute)
+        return made
+
+    def into(self, *operands: Any) -> None:
+        """The result written into the last operand."""
+        *inputs, output = operands
+        where = shared_by_operands(self.name, operands)
+        self._check_kinds(inputs)
+        compute, _ = result_forms.pointwise(self, inputs, output)
+        self._check_numbers(inputs, output.dtype)
+        if where is None:
+            inputs = [separate(x, output) for x in inputs]
+        else:
+            inputs = [where.apart(x, output) if is_array(x) else x for x in inputs]
+        self._run(where, inputs, output, compute)
+
+    # There is no launcher that may say no.
+    run, write = call, into
+
+    def _check_kinds(self, operands: Sequence[Any]) -> None:
+        """Raise torch's error for what is neither an array nor a number."""
+        for operand in operands:
+            if not is_operand(operand):
+                raise TypeError(
+                    f"{self.name}(): operands must be Tensors or Python numbers, not "
+                    f"{given_for_tensor(operand)}"
+                )
+
+    def _check_numbers(self, operands: Sequence[Any], result: np.dtype[Any]) -> None:
+        """Raise torch's error for a number that is no operand, or does not fit."""
+        for name, x in zip(self.rules.inputs, operands, strict=True):
+            if not is_array(x):
+                check_bits(x)
+                if result.kind == "c" and self.rules.bounded.get(name, "narrow") != "narrow":
+                    checked_number(x, result)
+
+    # --- kernels ---
+
+    def _run(
+        self, where: Backend | None, operands: Sequence[Any], output: Array, dtype: DType
+    ) -> None:
+        if output.size == 0:
+            return
+        capture.refuse("arithmetic of complex numbers")
+        inputs: list[Any] = []
+        for is_complex, operand in zip(self.formula.kinds, operands, strict=True):
+            inputs += [operand.real, operand.imag] if is_complex else [operand]
+        outputs = [output]
+        if self.formula.is_complex:
+            outputs = [output.real, output.imag]
+        elif output.dtype.kind == "c":
+            outputs = [output.real]
+        if where is None:
+            inputs = [self._as_array(k, x, dtype) for k, x in enumerate(inputs)]
+            self._compute_parts(inputs, outputs, dtype)
+        else:
+            where.run(self._operation(inputs, outputs, dtype))
+        if output.dtype.kind == "c" and not self.formula.is_complex:
+            fill_elements(output.imag, 0)  # not before: an operand may lie there
+
+    def _operation(self, inputs: list[Any], outputs: list[Any], dtype: DType) -> Pointwise:
+        """The formula of parts over arrays of another backend, and numbers."""
+        formula = self.formula.real
+        operands, numbers = [], []
+        for name, x in zip(formula.inputs, inputs, strict=True):
+            plain = x.item() if isinstance(x, np.ndarray) else x
+            is_number = not is_array(plain)
+            operands.append(plain if is_number else view_of(plain))
+            kind = "bool" if name in formula.booleans else dtype.name
+            numbers.append(kind if is_number else None)
+        written = tuple([view_of(x) for x in outputs])
+        return Pointwise(
+            self.name, formula, tuple(operands), written, dtype.name, tuple(numbers), eager=True
+        )
+
+    def _compute_parts(self, inputs: list[Array], outputs: list[Array], dtype: DType) -> None:
+        """Write real arrays from real arrays."""
+        shape, operands = outputs[0].shape, [*inputs, *outputs]
+        sizes, steps = merged(shape, [spread(x, shape) for x in operands])
+        if len(sizes) > layout.MAX_DIMENSIONS:
+            raise RuntimeError(f"at most {layout.MAX_DIMENSIONS} dimensions are supported")
+        words, total = pointwise_words(sizes or [1], steps)
+        for place, x in enumerate(operands):
+            words[operand_word(place)] = x.ctypes.data
+        key = (dtype, *[(x.dtype.num, x.ndim == 0) for x in inputs], outputs[0].dtype.num)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = self._compiled(dtype, inputs, outputs)
+        if not NATIVE:
+            from ..plan import direct  # which asks for the kernels of other families
+
+            direct.run_kernel(kernel, words, total)
+            return
+        # Threads share the work, and the interpreter's lock is let go of meanwhile.
+        _parallel_for()(pool_address(), kernel, words.ctypes.data, total, GRAIN)
+
+    def _as_array(self, place: int, operand: Any, dtype: DType) -> Array:
+        """An operand of the kernel; numbers in the dtype it computes in."""
+        if isinstance(operand, np.ndarray):
+            return operand
+        is_boolean = self.formula.real.inputs[place] in self.formula.real.booleans
+        return np.array(operand, bool if is_boolean else dtype.numpy)
+
+    def _compiled(self, dtype: DType, inputs: list[Array], outputs: list[Array]) -> int:
+        """Address of the kernel for operands of these dtypes."""
+        formula = self.formula.real
+        described = [
+            Operand(name, from_numpy(x.dtype).name, layout.STRIDED if x.ndim else layout.ZERO)
+            for name, x in zip(formula.inputs, inputs, strict=True)
+        ]
+        written = [
+            Operand(f"out{k}", from_numpy(x.dtype).name, layout.STRIDED)
+            for k, x in enumerate(outputs)
+        ]
+        source = kernel_source(self.name, formula, described, written, dtype.name)
+        code = "guarded" if guard_of(formula, dtype.name) else "formula"
+        return library.generated(f"{self.name}_complex", source, code=code)
+
+
+def refused(name: str, dtype: DType) -> NotImplementedError:
+    """torch's error for an operator that complex numbers do not have."""
+    return NotImplementedError(f"\"{name}\" not implemented for '{scalar_type_name(dtype)}'")
+
+
+@library.remembered
+def _parallel_for() -> Callable[..., None]:
+    """``native/threads.py``'s function of that name."""
+    signature = "void(int64, int64, int64, int64, int64)"
+    address = library.hand_written("native.threads", "parallel_for", signature, code="calls")
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(address)

@@ -1,0 +1,217 @@
+"""The matrix product of ndarrays: stacks of matrices through the launcher, the rest around it.
+
+Called by ``ops/products/matmul.py``. Integers and float16 have no kernel of their own, and
+bfloat16 only where the CPU has an instruction (``bfloat16_products.py``): half precision computes
+in float32, integers go to NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...backend import shared_by
+from ...kernels.matmul import layout as matmul_layout
+from ...native import layout
+from ...native.layout import MatmulTable
+from .. import capture
+from ..builtin import LaunchMiss, Repairs, launcher, leave_to_recorder, make_builtin, runtime
+from ..cache import library
+from ..mode import NATIVE
+from ..plan.forms import broadcast
+from ..threads import pool
+from .bfloat16_products import bfloat16_product
+from .conversion import has_half, narrowed, widened
+
+Array = np.ndarray[Any, Any]
+
+#: Names of the methods of ``kernels/matmul/layout.py``, in their order.
+_METHODS = ("tiles", "dots", "row")
+
+
+@library.remembered
+def _launcher() -> tuple[Callable[[Array, Array], Array], MatmulTable]:
+    """The launcher of a product, and its table."""
+    table = MatmulTable()
+    table.runtime = runtime().address
+
+    signature = f"int64({', '.join(['int64'] * 5)})"
+    divide = library.HandWritten("kernels.matmul.division", "divide", signature, code="calls")
+
+    def prepare_to_share() -> None:
+        table.divide = library.hand_written(*divide)
+
+    pool.when_sharing(prepare_to_share, divide)
+    return make_builtin("matmul", launcher("matmul", "matmul_launch"), table), table
+
+
+#: Where launchers of operators find that of a product with its tangent; 0 before it is needed.
+WITH_TANGENT = np.zeros(1, dtype=np.int64)
+
+
+@library.remembered
+def _launcher_with_tangent() -> Callable[..., tuple[Array, Array]]:
+    """The launcher of a product with its tangent, which few programs need."""
+    address = launcher("matmul_and_tangent", "matmul_launch")
+    made = make_builtin("matmul_and_tangent", address, _launcher()[1])
+    _kept_alive.append(made)
+    WITH_TANGENT[0] = id(made)
+    return made
+
+
+_kept_alive: list[Any] = []
+
+
+@library.when_forgetting
+def _forget_launcher_with_tangent() -> None:
+    WITH_TANGENT[0] = 0
+
+
+def _compile(key: int, dtype: str) -> None:
+    """Put the kernel that a launcher missed into the table of both."""
+    method, _ = divmod(key, layout.MATMUL_TYPES)
+    _launcher()[1].kernels[key] = kernel_of(method, dtype)
+
+
+class HalfPrecision(Exception):  # noqa: N818 - a signal to a caller that goes another way
+    """Raised for a product of half precision of which the caller wants the sums unrounded."""
+
+
+def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
+    """``a @ b`` of two stacks of matrices whose leading dimensions broadcast.
+
+    Both have the same dtype and at least two dimensions; the caller has checked the shapes. Where
+    the result of half precision is not to be ``rounded``, raises ``HalfPrecision``.
+    """
+    repairs = None
+    while True:
+        try:
+            if capture.active is not None:
+                leave_to_recorder()
+            return (_launcher()[0] if NATIVE else _without_launcher)(a, b)
+        except LaunchMiss as miss:
+            code = miss.args[0]
+        if (where := shared_by("matmul", (a, b))) is not None:
+            if a.dtype.kind == "c":
+                capture.refuse("a product of complex matrices")
+            if capture.active is not None:
+                if made := capture.hand_over("product", matmul, a, b):
+                    return made[0]
+            return where.matmul(a, b)
+        if a.dtype.kind == "c":
+            return _of_complex(a, b)
+        if not rounded and has_half((a, b)):
+            raise HalfPrecision
+        if code == layout.MISS_CAPTURE:
+            if made := capture.hand_over("product", matmul, a, b):
+                return made[0]
+            continue
+        if code < 0:
+            return _general(a, b)
+        repairs = repairs or Repairs("matmul")
+        repairs.add(code, (a, b))
+        _compile(code, a.dtype.name)
+
+
+def matmul_and_tangent(
+    a: Array, b: Array, da: Array | None, db: Array | None
+) -> tuple[Array, Array] | None:
+    """``a @ b``, and its derivative ``da @ b + a @ db``, without the terms that are None.
+
+    Each of the two by one launch; None where it takes more, or another way. As for ``matmul``;
+    ``da`` and ``db``, of which one is given, have the shapes of ``a`` and ``b``.
+    """
+    if not NATIVE:
+        return None
+    repairs = None
+    while True:
+        try:
+            return _launcher_with_tangent()(a, b, da, db)
+        except LaunchMiss as miss:
+            code = miss.args[0]
+        if code < 0:
+            return None
+        repairs = repairs or Repairs("matmul_and_tangent")
+        repairs.add(code, (a, b, da, db))
+        _compile(code, a.dtype.name)
+
+
+def unrounded(a: Array, b: Array) -> Array:
+    """``a @ b`` of half precision as float32: for what raised ``HalfPrecision``."""
+    made = bfloat16_product(a, b, rounded=False)
+    return matmul(widened(a), widened(b)) if made is None else made
+
+
+def _without_launcher(a: Array, b: Array) -> Array:
+    from ..plan import direct  # which asks this file
+
+    return direct.product(a, b)
+
+
+def kernel_of(method: int, dtype: str) -> int:
+    """Address of the kernel of a method (``kernels/matmul/layout.py``) for float32 or float64."""
+    # Its vector code is written by hand: the long list of passes would find nothing to do.
+    name = f"matmul_{_METHODS[method]}_{dtype}"
+    address = library.hand_written("kernels.matmul.product", name, code="calls")
+    if address not in _reserved:
+        _reserve_scratch(name, address)
+        _reserved.add(address)
+    return address
+
+
+#: Kernels that have memory for what they pack: they cannot raise when they run.
+_reserved: set[int] = set()
+
+
+def _reserve_scratch(name: str, address: int) -> None:
+    words = np.zeros(matmul_layout.WORDS, dtype=np.int64)
+    words[matmul_layout.PACKS] = words[matmul_layout.WIDTH] = 1
+    library.callable_at(address)(words.ctypes.data, 0, 0)
+    if words[matmul_layout.PACKS] == 0:
+        raise MemoryError(f"{name}: no memory for the operands that it packs")
+
+
+def _general(a: Array, b: Array) -> Array:
+    """Products that the launcher does not take as they are."""
+    if has_half((a, b)):
+        made = bfloat16_product(a, b, rounded=True)
+        if made is None:
+            made = narrowed(matmul(widened(a), widened(b)), a.dtype)
+        return made
+    if a.dtype.kind != "f":
+        return _reference(a, b)
+    batch = broadcast([a.shape[:-2], b.shape[:-2]])
+    a = np.ascontiguousarray(np.broadcast_to(a, (*batch, *a.shape[-2:])))
+    b = np.ascontiguousarray(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    count = int(np.prod(batch))
+    product = matmul(
+        a.reshape(count, *a.shape[-2:]) if len(batch) > 2 else a,
+        b.reshape(count, *b.shape[-2:]) if len(batch) > 2 else b,
+    )
+    return product.reshape(*batch, a.shape[-2], b.shape[-1])
+
+
+def _of_complex(a: Array, b: Array) -> Array:
+    """The product of complex matrices, from the four products of their parts."""
+    capture.refuse("a product of complex matrices")
+    (a_re, a_im), (b_re, b_im) = [
+        [np.ascontiguousarray(part) for part in (x.real, x.imag)] for x in (a, b)
+    ]
+    real = matmul(a_re, b_re)
+    made = np.empty(real.shape, a.dtype)
+    np.subtract(real, matmul(a_im, b_im), out=made.real)
+    np.add(matmul(a_re, b_im), matmul(a_im, b_re), out=made.imag)
+    return made
+
+
+def _reference(a: Array, b: Array) -> Array:
+    """The product as NumPy computes it, in the dtype of the operands."""
+    if has_half((a, b)):
+        return narrowed(np.matmul(widened(a), widened(b)), a.dtype)
+    if a.dtype == np.bool_:
+        raise NotImplementedError(
+            "\"matmul\" not implemented for 'Bool'; cast to an integer dtype first"
+        )
+    return np.matmul(a, b)

@@ -1,0 +1,466 @@
+"""Pointwise operators on ndarrays: one compiled kernel a signature, found by a native launcher.
+
+Called by ``ops/operators/pointwise_operator.py``. A ``PointwiseProgram`` holds the formula of one
+operator; its ``call`` attribute is the compiled launcher, which raises ``LaunchMiss`` with the key
+of a signature it has no kernel for. ``resolve`` then promotes dtypes, prints the formula, compiles,
+and calls again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backend import Backend, is_array, shared_by_operands
+from ...dtype import FROM_TYPE_NUM, from_numpy, python_number
+from ...dtype import dtype as DType
+from ...formula import Formula, print_numba
+from ...formula.expression import postorder
+from ...formula.lowering import Lowering
+from ...kernels import layout
+from ...kernels.pointwise import source as pointwise
+from ...kernels.vector_math import CPU_BOUNDED, CPU_LOWERING, cpu_lowering
+from ...native import layout as native_layout
+from ...number_range import check_bits, no_promotion
+from ...type_names import given_for_tensor
+from .. import capture
+from ..builtin import (
+    KernelTable,
+    LaunchMiss,
+    Repairs,
+    launcher,
+    leave_to_recorder,
+    make_builtin,
+    runtime,
+)
+from ..cache import library
+from ..mode import NATIVE
+from ..plan.dtypes import DtypeRules, OperandCode, code_of
+from ..plan.forms import broadcast_operands
+from ..plan.sharing import check_written_once, refuse_overlap, separate
+
+#: Elements that are worth a thread of their own: cheap formulas are bound by memory.
+GRAIN = 32768
+
+_NUMBERS = {
+    native_layout.PYTHON_BOOL: bool,
+    native_layout.PYTHON_INT: int,
+    native_layout.PYTHON_FLOAT: float,
+}
+
+
+def decode(key: int, count: int) -> list[OperandCode]:
+    """The operands of a signature key."""
+    operands = []
+    for k in range(count):
+        word = key >> (native_layout.OPERAND_BITS * k)
+        code = word & ((1 << native_layout.CODE_BITS) - 1)
+        number = _NUMBERS.get(code)
+        operands.append(
+            OperandCode(
+                None if number else FROM_TYPE_NUM[code],
+                (word >> native_layout.CODE_BITS) & ((1 << native_layout.LAYOUT_BITS) - 1),
+                bool((word >> native_layout.SCALAR_BIT) & 1),
+                number,
+            )
+        )
+    return operands
+
+
+class PointwiseProgram:
+    """One formula, and the kernels compiled for its signatures.
+
+    Attributes:
+        call: ``call(*operands) -> ndarray`` (a tuple for several outputs), operands being ndarrays
+            and Python numbers. Raises ``LaunchMiss``; pass that to :meth:`resolve`.
+        into: the same with a last argument, the ndarray to write.
+        rules: what it says of dtypes (``DtypeRules``), once the formula is traced; its fields are
+            given as ``result`` and by name.
+        refuses_zero_divisors: whether integers raise if the second input has a zero.
+    """
+
+    __slots__ = (
+        "name", "formula", "rules", "refuses_zero_divisors", "call", "into", "grain",
+        "_make_formula", "_make_rules", "_tables", "_is_set_up",
+    )  # fmt: skip
+
+    #: The class of ``rules``.
+    _rules_class = DtypeRules
+
+    def __init__(
+        self,
+        name: str,
+        make_formula: Callable[[], Formula],
+        result: str,
+        grain: int,
+        refuses_zero_divisors: bool = False,
+        **rules: Any,
+    ):
+        self.name = name
+        self.refuses_zero_divisors = refuses_zero_divisors
+        self.grain = grain
+        self._make_formula = make_formula
+        self._make_rules = functools.partial(self._rules_class, name, result=result, **rules)
+        self.rules: DtypeRules
+        self.formula: Formula | None = None
+        self._tables: tuple[KernelTable, KernelTable] | None = None
+        self._is_set_up = False
+        self.call: Callable[..., Any] = self._first_call
+        self.into: Callable[..., Any] = self._first_into
+
+    @property
+    def outputs(self) -> int:
+        """How many arrays a call makes."""
+        return len(self.prepare().outputs)
+
+    def table(self, into: bool = False) -> KernelTable | None:
+        """The table that ``call`` (or ``into``) reads; None if that is not the launcher alone."""
+        self._set_up()
+        return None if self._tables is None or self.refuses_zero_divisors else self._tables[into]
+
+    def prepare(self) -> Formula:
+        """Trace the formula when the operator is first used; returns it."""
+        formula = self.formula
+        if formula is None:
+            with library.lock:
+                formula = self.formula
+                if formula is None:
+                    formula = self._make_formula()
+                    self.rules = self._make_rules(inputs=formula.inputs, booleans=formula.booleans)
+                    self.formula = formula
+        return formula
+
+    def _set_up(self) -> None:
+        """Make the launchers, when the operator is first called outside of a recording."""
+        formula = self.prepare()
+        with library.lock:
+            if self._is_set_up:
+                return
+            call: Callable[..., Any]
+            into: Callable[..., Any]
+            if not NATIVE:
+                from ..plan import direct  # which asks this file
+
+                call = lambda *operands: direct.pointwise(self, operands, None)  # noqa: E731
+                into = lambda *given: direct.pointwise(self, given[:-1], given[-1])  # noqa: E731
+            else:
+                outputs = len(formula.outputs)
+                tables = (
+                    KernelTable(outputs, self.grain),
+                    KernelTable(outputs, self.grain, into=True),
+                )
+                launch = launcher("pointwise")
+                self._tables = tables
+                call = make_builtin(self.name, launch, tables[0].record)
+                into = make_builtin(self.name, launch, tables[1].record)
+            self.call = _looking_for_zeros(call) if self.refuses_zero_divisors else call
+            self.into = _looking_for_zeros(into) if self.refuses_zero_divisors else into
+            self._is_set_up = True
+
+    def _first_call(self, *operands: Any) -> Any:
+        self._leave_or_set_up()
+        return self.call(*operands)
+
+    def _first_into(self, *operands: Any) -> Any:
+        self._leave_or_set_up()
+        return self.into(*operands)
+
+    def _leave_or_set_up(self) -> None:
+        self.prepare()
+        if NATIVE:
+            leave_to_recorder()
+        self._set_up()
+
+    def run(self, *operands: Any) -> Any:
+        """``call``, and what it takes where the launcher says no."""
+        try:
+            return self.call(*operands)
+        except LaunchMiss as miss:
+            return self.resolve(miss, operands)
+
+    def write(self, *operands: Any) -> None:
+        """``into``, and what it takes where the launcher says no."""
+        try:
+            self.into(*operands)
+        except LaunchMiss as miss:
+            self.resolve(miss, operands, into=True)
+
+    def resolve(self, miss: LaunchMiss, operands: tuple[Any, ...], into: bool = False) -> Any:
+        """Compile what was missing and call again; raises torch's errors for bad operands.
+
+        Arrays of another backend go to that.
+        """
+        where = shared_by_operands(self.name, operands)
+        if where is not None:
+            return self.run_on(where, operands, into)
+        repairs = Repairs(self.name)
+        code = miss.args[0]  # the exception itself would be in a cycle with this frame
+        while True:
+            if code == native_layout.MISS_CAPTURE:
+                if made := capture.hand_over("pointwise", self, operands, into):
+                    return made[0]
+            else:
+                operands = self._repaired(repairs, code, operands, into)
+            try:
+                return (self.into if into else self.call)(*operands)
+            except LaunchMiss as again:
+                code = again.args[0]
+
+    def run_on(self, where: Backend, operands: tuple[Any, ...], into: bool) -> Any:
+        """A call on arrays of another backend; handed over if this thread records."""
+        self.prepare()
+        if capture.active is not None:
+            if made := capture.hand_over("pointwise", self, operands, into):
+                return made[0]
+        operands = tuple([where.from_host(x) if x.__class__ is np.ndarray else x for x in operands])
+        if into:
+            return where.pointwise(self, operands[:-1], operands[-1])
+        return where.pointwise(self, operands, None)
+
+    def _repaired(
+        self, repairs: Repairs, code: int, operands: tuple[Any, ...], into: bool
+    ) -> tuple[Any, ...]:
+        """Operands to call with again, once the kernel is there that was missing, if one was."""
+        if code < 0:
+            taken = self._repair(code, operands, into)
+            repairs.add(code, operands)
+            return taken
+        repairs.add(code, operands)
+        assert self.formula is not None
+        count, expected = len(operands) - into, len(self.formula.inputs)
+        if count != expected:  # a node that somebody took apart: the kernel would read beyond them
+            raise TypeError(f"{self.name}: expected {expected} operands, got {count}")
+        for operand in operands:
+            if isinstance(operand, np.ndarray):
+                from_numpy(operand.dtype)  # raises for arrays that no kernel reads
+        self._compile(code, into)
+        return operands
+
+    def _repair(self, code: int, operands: tuple[Any, ...], into: bool) -> tuple[Any, ...]:
+        """Operands that the launcher can take, or the error that says why there are none."""
+        inputs = operands[:-1] if into else operands
+        if code == native_layout.MISS_GENERAL:
+            address = launcher("pointwise_general", "broadcast")
+            runtime().general = address
+            return operands
+        if code == native_layout.MISS_OPERAND:
+            taken = tuple([_as_operand(self.name, x) for x in operands])
+            require_array(self.name, taken)
+            return taken
+        if code == native_layout.MISS_SHAPES:
+            broadcast_operands(self.name, inputs, operands[-1] if into else None)
+        if code == native_layout.MISS_OVERLAP:
+            output = operands[-1]
+            check_written_once(output)
+            refuse_overlap(output, inputs)
+            return (*[separate(x, output) for x in inputs], output)
+        if code == native_layout.MISS_NUMBER:
+            return self._fitting(inputs, operands[-1] if into else None)
+        raise RuntimeError(
+            f"{self.name}: at most {layout.MAX_DIMENSIONS} dimensions and {layout.MAX_OPERANDS} "
+            "operands are supported"
+        )
+
+    def _fitting(self, inputs: tuple[Any, ...], output: Any) -> tuple[Any, ...]:
+        """The operands with the numbers as ones that fit what they are computed in."""
+        given = inputs if output is None else (*inputs, output)
+        rank = max([x.ndim for x in given if isinstance(x, np.ndarray)])
+        arrays = [x for x in inputs if isinstance(x, np.ndarray)]
+        codes = [code_of(x, rank) for x in inputs]
+        stored = None if output is None else from_numpy(output.dtype)
+        compute, result = self.rules.of(codes, stored)
+        for x in inputs:
+            if isinstance(x, int):
+                check_bits(x)
+                if x >= 1 << 63 and all([y.dtype.kind == "b" for y in arrays]):
+                    raise no_promotion("Bool")
+        fitting = [
+            x if isinstance(x, np.ndarray) else self.rules.fitted(place, x, compute, result)
+            for place, x in enumerate(inputs)
+        ]
+        return (*fitting, *given[len(inputs) :])
+
+    def _compile(self, key: int, into: bool) -> None:
+        formula, rules = self.formula, self.rules
+        assert formula is not None and self._tables is not None
+        count = len(formula.inputs)
+        codes = decode(key, count + into)
+        compute, result = rules.of(codes[:count], codes[-1].dtype if into else None)
+        source = self.source(codes, compute, result, key)
+        code = "guarded" if guard_of(formula, compute.name) else "formula"
+        kernel = library.generated(self.name, source, code=code)
+        scalar_types = output_types = 0
+        for k in range(count):
+            limit = rules.limit(k, compute, result)
+            scalar_types |= limit.type_num << (native_layout.CODE_BITS * k)
+        for j in range(len(formula.outputs)):
+            output_types |= result.type_num << (native_layout.CODE_BITS * j)
+        self._tables[into].insert(key, kernel, output_types, scalar_types)
+
+    def source(self, codes: list[OperandCode], compute: DType, result: DType, key: int) -> str:
+        """The text of the kernel of a signature; a last code beyond the inputs is the output's."""
+        formula, rules = self.formula, self.rules
+        assert formula is not None
+        inputs = []
+        narrow = rules.rounded(codes[: len(formula.inputs)])
+        for k, (name, code) in enumerate(zip(formula.inputs, codes, strict=False)):
+            kind = code.dtype or rules.number(k, compute)
+            rounded = narrow.name if narrow is not None and kind is not narrow else ""
+            inputs.append(pointwise.Operand(name, kind.name, code.layout, rounded=rounded))
+        strided = any(code.layout == layout.STRIDED for code in codes)
+        place = layout.STRIDED if strided else layout.UNIT
+        count = len(formula.outputs)
+        names = ["out"] if count == 1 else [f"out{j}" for j in range(count)]
+        outputs = [pointwise.Operand(name, result.name, place) for name in names]
+        flat = bool(key & native_layout.FLAT)
+        plain = all(code.layout in (layout.UNIT, layout.ZERO) for code in codes)
+        streamed = plain and bool(key & native_layout.STREAMED)
+        inputs, outputs = told_apart(inputs, outputs)
+        return kernel_source(self.name, formula, inputs, outputs, compute.name, flat, streamed)
+
+
+def _fastest() -> Lowering:
+    """The fastest rules for this CPU, some of which hold only within bounds."""
+    bounded = {key: rule for key, (_, rule) in CPU_BOUNDED.items()}
+    return {**cpu_lowering(), **bounded}
+
+
+def kernel_source(
+    name: str,
+    formula: Formula,
+    inputs: list[pointwise.Operand],
+    outputs: list[pointwise.Operand],
+    compute: str,
+    flat: bool = False,
+    streamed: bool = False,
+    tile: bool = False,
+    repeated: frozenset[str] = frozenset(),
+) -> str:
+    """The text of the kernel of a formula over operands of these dtypes and layouts.
+
+    ``flat``, ``streamed``, ``tile`` and ``repeated`` are as ``kernels/pointwise/source.py`` has
+    them.
+    """
+    body = pointwise.Body(*print_numba(formula, compute, _fastest()))
+    guard = guard_of(formula, compute)
+    return pointwise.source(
+        name,
+        inputs,
+        outputs,
+        compute,
+        body,
+        formula.booleans,
+        guard,
+        flat,
+        streamed,
+        tile,
+        repeated,
+    )
+
+
+def told_apart(
+    inputs: list[pointwise.Operand], outputs: list[pointwise.Operand]
+) -> tuple[list[pointwise.Operand], list[pointwise.Operand]]:
+    """The operands of an eager call, with memory of their own for its outputs.
+
+    Launchers see to it that an output shares no byte with an input, unless that is the output
+    itself, element for element; which of strided operands are is not in the signature.
+    """
+    if any([x.layout == layout.STRIDED for x in (*inputs, *outputs)]):
+        return inputs, outputs
+    first = 2
+    return (
+        [dataclasses.replace(x, memory=first if x.layout == layout.ALIAS else 1) for x in inputs],
+        [dataclasses.replace(x, memory=first + k) for k, x in enumerate(outputs)],
+    )
+
+
+def is_guarded(formula: Formula, compute: str) -> bool:
+    """Whether the kernel of a formula computes some elements a second time."""
+    used = {(node.operation, compute) for node in postorder(formula.outputs)}
+    return not used.isdisjoint(CPU_BOUNDED)
+
+
+def guard_of(formula: Formula, compute: str) -> pointwise.Guard | None:
+    """Where the functions of a formula are used beyond the bounds of their fastest lowering."""
+    beyond = {name: rule for (name, dtype), (rule, _) in CPU_BOUNDED.items() if dtype == compute}
+    outside = [
+        beyond[node.operation](*node.operands)
+        for node in postorder(formula.outputs)
+        if node.operation in beyond
+    ]
+    if not outside:
+        return None
+    conditions = Formula(formula.inputs, list(dict.fromkeys(outside)))
+    return pointwise.Guard(
+        pointwise.Body(*print_numba(conditions, compute, CPU_LOWERING)),
+        pointwise.Body(*print_numba(formula, compute, CPU_LOWERING)),
+    )
+
+
+def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call``, but raising torch's error for integers divided by zero."""
+
+    def divide(x: Any, y: Any, *output: Any) -> Any:
+        arrays = isinstance(x, np.ndarray) or isinstance(y, np.ndarray)
+        if arrays and not (_has_fractions(x) or _has_fractions(y)):
+            zero = not np.all(y) if isinstance(y, np.ndarray) else _is_zero(y, x.dtype)
+            if zero and np.size(x) and not (_is_bool(x) and _is_bool(y)):  # refused by the call
+                raise RuntimeError("ZeroDivisionError")
+        return call(x, y, *output)
+
+    return divide
+
+
+def _is_zero(divisor: int, kind: np.dtype[Any]) -> bool:
+    """Whether an int is zero once it has the dtype of what it divides."""
+    bits = 64 if kind.kind == "b" else 8 * kind.itemsize
+    return not operator.index(divisor) & ((1 << bits) - 1)
+
+
+def _has_fractions(operand: Any) -> bool:
+    if isinstance(operand, np.ndarray):
+        return operand.dtype.kind in "fcV"
+    return isinstance(operand, (float, complex, np.inexact))
+
+
+def _is_bool(operand: Any) -> bool:
+    return np.asarray(operand).dtype.kind == "b"
+
+
+def require_array(name: str, operands: Sequence[Any]) -> None:
+    """Raise torch's TypeError for operands of which all are numbers."""
+    if not any([isinstance(x, np.ndarray) for x in operands]):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not "
+            f"{given_for_tensor(operands[0])}"
+        )
+
+
+def is_operand(operand: Any) -> bool:
+    """Whether launchers take the operand, as it is or after conversion."""
+    return isinstance(operand, np.generic | bool | int | float | complex) or is_array(operand)
+
+
+def _as_operand(name: str, operand: Any) -> Any:
+    """An operand that launchers take, from what else counts as a number or an array."""
+    if isinstance(operand, bool | int | float) and type(operand) in (bool, int, float):
+        return operand
+    if isinstance(operand, complex):
+        raise NotImplementedError(f"\"{name}\" not implemented for 'ComplexFloat'")
+    if type(operand) is np.ndarray:
+        return operand
+    if isinstance(operand, np.generic):
+        return python_number(operand)
+    if isinstance(operand, np.ndarray):
+        return np.asarray(operand)
+    if isinstance(operand, bool | int | float):
+        return next(kind(operand) for kind in (bool, int, float) if isinstance(operand, kind))
+    raise TypeError(
+        f"{name}(): operands must be Tensors or Python numbers, not {given_for_tensor(operand)}"
+    )

@@ -1,0 +1,1 @@
+"""Worker threads, and their end in a forked child."""

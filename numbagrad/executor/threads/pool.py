@@ -1,0 +1,254 @@
+"""The worker threads of the process: how many, where their control block lies, and forks.
+
+Launchers pass ``pool_address()`` to ``native/threads.py``, whose compiled functions start and run
+the workers; ``get_num_threads`` and ``set_num_threads`` are part of the public namespace. Nothing
+is compiled, loaded or started before the first call of ``pool_address``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from ...codegen.record import size_of
+from ...native.thread_layout import CAPACITY, LINE, Participant, ThreadPool
+from ..cache import library
+
+#: How long an idle thread keeps looking for work before it sleeps. Waking one costs the launcher
+#: some 10 microseconds, so this covers the usual gaps between the launches of a training loop; an
+#: idle process uses no CPU.
+SPIN_MICROSECONDS = 200
+
+#: What shares work is compiled when launches with work to share took so long on one thread. Until
+#: then that costs less than compiling. What is on disk is used from the first launch on.
+SECONDS_WORTH_COMPILING = 0.25
+
+
+def available_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _default_num_threads() -> int:
+    for variable in ("NUMBAGRAD_NUM_THREADS", "OMP_NUM_THREADS"):
+        # OpenMP allows a list, one entry for each level of nesting; the first is ours.
+        text = os.environ.get(variable, "").split(",")[0].strip()
+        if text.isdecimal() and int(text) > 0:
+            return min(int(text), CAPACITY)
+    return min(available_cpus(), CAPACITY)
+
+
+_lock = threading.RLock()
+_num_threads = _default_num_threads()
+_block: ThreadPool | None = None
+_address = 0
+_spin_count = 0
+
+
+def get_num_threads() -> int:
+    """Number of threads that share the work of one kernel, the calling one included."""
+    return _num_threads
+
+
+def set_num_threads(num_threads: int) -> None:
+    """Set the number of threads for all launches that begin after this call.
+
+    Raises ``TypeError`` if it is not an int and ``RuntimeError`` if it is not positive.
+    """
+    global _num_threads
+    if isinstance(num_threads, bool) or not isinstance(num_threads, int):
+        raise TypeError(
+            f"set_num_threads expects an int, but got {type(num_threads).__name__}; pass 1 to run "
+            "every kernel on the calling thread"
+        )
+    if num_threads < 1:
+        raise RuntimeError(f"set_num_threads expects a positive integer, but got {num_threads}")
+    with _lock:
+        _num_threads = min(num_threads, CAPACITY)
+        if _block is not None:
+            _apply_num_threads(_block)
+
+
+def pool_address() -> int:
+    """Address of the control block, the same for the life of the process (and in its forks)."""
+    return _address or _make_pool()
+
+
+def _apply_num_threads(block: ThreadPool) -> None:
+    # Threads that share a CPU must not spin: they would keep the one that works from running.
+    block.spin = _spin_count if _num_threads <= available_cpus() else 1
+    block.workers = _num_threads - 1
+
+
+def _make_pool() -> int:
+    global _block, _address
+    with _lock:
+        if _address:
+            return _address
+        block = ThreadPool(_aligned_words(size_of(ThreadPool), LINE))
+        start_workers = ctypes.CFUNCTYPE(None)(functools.partial(_start_workers, block))
+        block.start_workers = _address_of(start_workers)
+        before_alone = ctypes.CFUNCTYPE(None)(functools.partial(_before_alone, block))
+        after_alone = ctypes.CFUNCTYPE(None)(_after_alone)
+        block.before_alone = _address_of(before_alone)
+        block.after_alone = _address_of(after_alone)
+        block.acquire_lock = _address_of(ctypes.pythonapi.PyThread_acquire_lock)
+        block.release_lock = _address_of(ctypes.pythonapi.PyThread_release_lock)
+        _apply_num_threads(block)
+        # Threads look at these until the process is gone, so they must outlive the interpreter's
+        # clean-up of this module: the references taken here are never given back.
+        for kept in (block.words.base, start_workers, before_alone, after_alone):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+        _block = block
+        _address = block.address
+        return _address
+
+
+def _aligned_words(words: int, alignment: int) -> np.ndarray:
+    """Zeroed int64 words at an aligned address; the memory belongs to the ``base`` of the array."""
+    memory = np.zeros(words * 8 + alignment, dtype=np.uint8)
+    offset = -memory.ctypes.data % alignment
+    return memory[offset : offset + words * 8].view(np.int64)
+
+
+def _address_of(function: object) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
+    assert address is not None
+    return address
+
+
+def _new_held_lock() -> int:
+    """Address of a new CPython lock that is taken, or 0 if there is no memory."""
+    allocate = ctypes.pythonapi.PyThread_allocate_lock
+    allocate.restype = ctypes.c_void_p
+    lock = allocate() or 0
+    if lock:
+        ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(lock), 1)
+    return lock
+
+
+#: How long launches ran on one thread though others could have helped; below zero until the disk
+#: cache was asked for what shares work.
+_seconds_alone = -1.0
+_sharing = False
+
+
+#: What launchers wait for until threads share work.
+_waiting: list[Callable[[], None]] = []
+
+_SHARE_OUT = library.HandWritten(
+    "native.threads", "share_out", f"void({', '.join(['int64'] * 5)})", code="calls"
+)
+_WORKER_LOOP = library.HandWritten("native.threads", "worker_loop", "void(int64)", code="calls")
+_SPIN = library.HandWritten("native.threads", "spin", "void(int64)", code="calls")
+
+#: What launches need that share work; with what :func:`when_sharing` was told of.
+_needed = [_SHARE_OUT, _WORKER_LOOP, _SPIN]
+
+
+def when_sharing(prepare: Callable[[], None], kernel: library.HandWritten) -> None:
+    """Call ``prepare()``, which uses ``kernel``, when launches first share work; now if they do."""
+    if _sharing:
+        prepare()
+    else:
+        _waiting.append(prepare)
+        _needed.append(kernel)
+
+
+#: When a thread began a launch on its own, by its number.
+_began: dict[int, float] = {}
+
+
+def _before_alone(block: ThreadPool) -> None:
+    """Load what shares work if it is there; launchers call this until it is.
+
+    It is compiled, by another process, when it has become worth that.
+
+    If it raises, which ctypes reports, the launch runs on one thread.
+    """
+    global _seconds_alone, _sharing
+    compiling = _seconds_alone >= SECONDS_WORTH_COMPILING and library.ready(_needed)
+    address = 0
+    if compiling or _seconds_alone < 0:
+        _seconds_alone = max(_seconds_alone, 0.0)
+        address = library.hand_written(*_SHARE_OUT, compiling=compiling)
+    _sharing = address != 0
+    while _sharing and _waiting:
+        _waiting[-1]()
+        _waiting.pop()
+    if address:
+        block.share_out = address
+    else:
+        _began[threading.get_ident()] = time.perf_counter()
+
+
+def _after_alone() -> None:
+    """Add to the time that launches ran on one thread though others could have helped."""
+    global _seconds_alone
+    began = _began.pop(threading.get_ident(), None)
+    if began is not None:
+        _seconds_alone += time.perf_counter() - began
+
+
+def _start_workers(block: ThreadPool) -> None:
+    """Start the workers that are missing, fewer if the system refuses. Called by a launch.
+
+    What they run is compiled or loaded now: a process without large work never needs it. They are
+    native threads rather than ``threading`` ones, for they never run Python code and must not take
+    part in the interpreter's shutdown.
+    """
+    start = ctypes.pythonapi.PyThread_start_new_thread
+    start.argtypes, start.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_ulong
+    refused = ctypes.c_ulong(-1).value
+    global _spin_count
+    worker_loop = library.hand_written(*_WORKER_LOOP)
+    if _spin_count == 0:
+        _spin_count = _measure_spin()
+        _apply_num_threads(block)
+    if block.launcher_lock == 0:
+        block.launcher_lock = _new_held_lock()
+    for index in range(block.started + 1, block.workers + 1):
+        worker = Participant(block.lines[index])
+        worker.words[:] = 0
+        worker.lock, worker.pool, worker.index = _new_held_lock(), block.address, index
+        complete = block.launcher_lock != 0 and worker.lock != 0
+        block.started = index  # first: nobody waits for a worker, but there must not be two
+        if not complete or start(worker_loop, worker.address) == refused:
+            block.workers = block.started = index - 1
+            return
+
+
+def _measure_spin() -> int:
+    """How many times a thread can look for work in ``SPIN_MICROSECONDS``."""
+    address = library.hand_written(*_SPIN)
+    spin = ctypes.CFUNCTYPE(None, ctypes.c_int64)(address)
+    count = 500
+    shortest = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        spin(count)
+        shortest = min(shortest, time.perf_counter() - start)
+    return max(int(count * SPIN_MICROSECONDS * 1e-6 / shortest), 1)
+
+
+def _forget_workers() -> None:
+    """In a forked child: no worker exists, and a launch another thread was in is not ours.
+
+    Locks are left behind as well: they may have been copied in any state.
+    """
+    global _lock
+    _lock = threading.RLock()
+    if _block is not None:
+        _block.started = 0
+        _block.words[ThreadPool.busy.place :] = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_workers)

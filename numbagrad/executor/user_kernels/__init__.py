@@ -1,0 +1,1 @@
+"""Functions that users wrote in Numba, as kernels of programs."""

@@ -1,0 +1,1 @@
+"""Kernels of attention by blocks, which keep no matrix of scores."""

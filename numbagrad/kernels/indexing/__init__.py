@@ -1,0 +1,1 @@
+"""Kernels that read, write and sum elements which arrays of indices choose."""

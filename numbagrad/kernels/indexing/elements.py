@@ -1,0 +1,97 @@
+"""Kernels that read and write elements chosen by index arrays.
+
+``executor/families/indexing.py`` compiles these by name; they have the uniform entry of a kernel.
+Imported only to compile.
+
+They see contiguous arrays as (outer, size, inner), the middle dimension being the indexed one.
+Those that add run over columns (outer, inner), so that each element is added to by one thread in
+the order of the indices: the result has the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+from ...codegen.intrinsics import int64, load, store
+from ...codegen.kernel import element, kernel, real
+from ...codegen.record import Word
+from ..dtypes import NUMBERS, dtypes
+from ..packing import Arguments, Elements
+
+
+class Indexed(Arguments):
+    """What all kernels of this file are given."""
+
+    output = Elements(element)
+    source = Elements(element)
+    index = Elements(int64)
+    size = Word()  # of the indexed dimension
+    count = Word()  # indices along it
+    inner = Word()
+
+
+# Moving elements takes a kernel for each size, adding them one for each dtype.
+_SIZES = dict(zip("1248", dtypes("int8 int16 int32 int64").values(), strict=True))
+
+
+@kernel(variants=_SIZES, takes=Indexed)
+def gather(args, lo, hi):
+    """output[o, k, i] = source[o, index[o, k, i], i], over rows (o, k)."""
+    given = Indexed(args)
+    output, source, index = given.output, given.source, given.index
+    size, count, inner = given.size, given.count, given.inner
+    for row in range(lo, hi):
+        start = row // count * size
+        for i in range(inner):
+            at = row * inner + i
+            place = (start + load(index, at, int64)) * inner + i
+            store(output, at, load(source, place, element), element)
+
+
+@kernel(variants=_SIZES, takes=Indexed)
+def index_select(args, lo, hi):
+    """output[o, k, i] = source[o, index[k], i], over rows (o, k)."""
+    given = Indexed(args)
+    output, source, index = given.output, given.source, given.index
+    size, count, inner = given.size, given.count, given.inner
+    for row in range(lo, hi):
+        outer = row // count
+        place = (outer * size + load(index, row - outer * count, int64)) * inner
+        for i in range(inner):
+            store(output, row * inner + i, load(source, place + i, element), element)
+
+
+@kernel(variants=NUMBERS, takes=Indexed)
+def scatter_add(args, lo, hi):
+    """output[o, index[o, k, i], i] += source[o, k, i], over columns (o, i)."""
+    given = Indexed(args)
+    output, source, index = given.output, given.source, given.index
+    size, count, inner = given.size, given.count, given.inner
+    while lo < hi:
+        outer = lo // inner
+        first = lo - outer * inner
+        last = min(inner, first + hi - lo)
+        for k in range(count):
+            row = (outer * count + k) * inner
+            for i in range(first, last):
+                place = (outer * size + load(index, row + i, int64)) * inner + i
+                value = load(output, place, element) + load(source, row + i, element)
+                store(output, place, real(value), element)
+        lo += last - first
+
+
+@kernel(variants=NUMBERS, takes=Indexed)
+def index_add(args, lo, hi):
+    """output[o, index[k], i] += source[o, k, i], over columns (o, i)."""
+    given = Indexed(args)
+    output, source, index = given.output, given.source, given.index
+    size, count, inner = given.size, given.count, given.inner
+    while lo < hi:
+        outer = lo // inner
+        first = lo - outer * inner
+        last = min(inner, first + hi - lo)
+        for k in range(count):
+            row = (outer * count + k) * inner
+            place = (outer * size + load(index, k, int64)) * inner
+            for i in range(first, last):
+                value = load(output, place + i, element) + load(source, row + i, element)
+                store(output, place + i, real(value), element)
+        lo += last - first

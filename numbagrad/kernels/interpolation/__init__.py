@@ -1,0 +1,1 @@
+"""Kernels that resample images."""

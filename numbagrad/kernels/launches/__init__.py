@@ -1,0 +1,1 @@
+"""Kernels that run other launches: groups, chains, programs over unit vectors; and their tables."""

@@ -1,0 +1,1 @@
+"""Kernels of losses over classes and sequences, and the checks of what they are given."""

@@ -1,0 +1,1 @@
+"""Kernels of pooling: largest elements and sums of windows, and their gradients."""

@@ -1,0 +1,1 @@
+"""Kernels of random numbers, equal to those of torch's CPU generator."""

@@ -1,0 +1,1 @@
+"""Kernels of recurrent layers: all steps of a layer in one launch."""

@@ -1,0 +1,1 @@
+"""Kernels of reductions: map every element, combine, finalise."""

@@ -1,0 +1,1 @@
+"""Kernels of whole rows: scans, definitions as softmax, and fused stages."""
