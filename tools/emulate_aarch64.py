@@ -61,11 +61,16 @@ def emulate(folder: pathlib.Path, result: pathlib.Path) -> None:
 
 
 def compare(ours: pathlib.Path, theirs: pathlib.Path) -> None:
-    """Raise unless all numbers agree to rounding; print the largest difference of each family."""
+    """Raise unless all numbers agree to rounding; print how far each family differs.
+
+    The difference is given over the largest number of the family: the gradients of a product of
+    70 by 90 reach 16,000, where a last place of float32 is 1e-3.
+    """
     one, other = np.load(ours), np.load(theirs)
     for name in one.files:
         np.testing.assert_allclose(other[name], one[name], rtol=2e-5, atol=2e-5, err_msg=name)
-        print(f"{name:20} {np.abs(other[name] - one[name]).max():.1e}")
+        difference = np.abs(other[name] - one[name]).max() / np.abs(one[name]).max()
+        print(f"{name:20} {difference:.1e} of the largest number")
 
 
 def main() -> None:
