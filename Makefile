@@ -56,7 +56,7 @@ libraries: $(VENV)/installed-libraries
 
 # Several processes: every rank runs the tests of tests/distributed/ranks; jobs that fail on purpose, and
 # the launcher, are started by those of tests/distributed/jobs. Ranks that wait yield their core.
-# CI runs `make mpi JOBS=`: on 2 and on 4 ranks, without the jobs.
+# Without the jobs: make mpi JOBS=
 MPIEXEC := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 \
 	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe NUMBAGRAD_NUM_THREADS=1 $(VENV)/bin/mpiexec
 RANKS := 2 4
