@@ -281,7 +281,7 @@ class TestOlderSignatures:
             a.add_(factor.requires_grad_(), b)
 
     def test_a_scalar_in_the_middle_warns(self):
-        with pytest.warns(UserWarning, match="pass it by keyword"):
+        with pytest.warns(UserWarning, match=r"pass them by keyword: addcdiv_\(..., value=-0.5\)"):
             torch.ones(2).addcdiv_(-0.5, torch.ones(2), torch.ones(2))
 
     @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from ...dispatch.policies import taken_over
 from . import errors as argument_errors
 from .dtype_rules import rule_of
 from .errors import Kinds, Right, check_tensors, element_types
+from .older_orders import in_older_order
 from .out_argument import OUT, call_into
 
 __all__ = [
@@ -85,12 +86,18 @@ class _Combinations:
 
 def _explained(
     kinds: Kinds, arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception
-) -> dict[str, Any] | None:
-    """The keywords under torch's names, if they had NumPy's; else what is wrong is raised."""
+) -> tuple[Sequence[Any], dict[str, Any]] | None:
+    """The arguments as the function takes them, if keywords had NumPy's names, or the order of all
+    was an older one; else what is wrong is raised, or None says that ``error`` tells it."""
     renamed = kinds.in_torchs_names(keywords) if keywords else None
-    if renamed is None:
-        argument_errors.explain(kinds, arguments, keywords, error)
-    return renamed
+    if renamed is not None:
+        return arguments, renamed
+    if isinstance(error, TypeError):
+        older = in_older_order(kinds.name, arguments, keywords, of_tensor=kinds.first == 0)
+        if older is not None:
+            return older
+    argument_errors.explain(kinds, arguments, keywords, error)
+    return None
 
 
 def checked(
@@ -139,10 +146,10 @@ def checked(
         try:
             return compute(*arguments, **keywords)
         except _FAILURES as error:
-            renamed = _explained(kinds, arguments, keywords, error)
-            if renamed is None:
+            again = _explained(kinds, arguments, keywords, error)
+            if again is None:
                 raise
-        return public(*arguments, **renamed)
+        return public(*again[0], **again[1])
 
     functools.update_wrapper(public, function)
     public.__name__ = name or function.__name__

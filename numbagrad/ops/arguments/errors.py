@@ -184,7 +184,7 @@ def _how_right(value: Any, wanted: str) -> Right:
     return Right.BY_TYPES
 
 
-class _Form:
+class Form:
     """One of the ways in which a function takes its arguments, as ``takes`` declares it."""
 
     def __init__(self, text: str):
@@ -244,7 +244,7 @@ class Kinds:
         self.name = name or function.__name__.lstrip("_")
         self._signature: inspect.Signature | None = None
         texts, by_method = getattr(function, FORMS, ((), True))
-        self.forms = [_Form(text) for text in texts] if by_method or not is_method else []
+        self.forms = [Form(text) for text in texts] if by_method or not is_method else []
         #: The keywords that forms mention.
         self.of_forms = {name for form in self.forms for name in form.parameters}
         #: Whether anything can be checked before a call.

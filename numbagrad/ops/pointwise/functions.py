@@ -25,8 +25,8 @@ from ...number_range import check_bits, checked_number
 from ...tensor import Tensor
 from ...transforms.reading import refuse_tangents
 from ...type_names import type_name
-from ...warn_once import warn_caller
 from .. import pointwise as table  # noqa: F401 - fills the register
+from ..arguments.older_orders import rearranged
 from ..arguments.requirements import require_tensor, require_tensor_or_number, resize_output
 from ..conversion.dtypes import cast
 from ..methods.registry import method
@@ -204,40 +204,6 @@ def _export(function: Any) -> Any:
     return function
 
 
-def older_order(
-    function: Callable[..., Tensor], scale: str, count: int, arguments: tuple[Any, ...]
-) -> Tensor:
-    """Call a function of ``count`` operands whose arguments stand as in 2017.
-
-    Its factor, today the keyword ``scale``, came second then: ``add(a, 2, b)``. The output, today
-    ``out``, came last: ``add(a, b, result)``.
-    """
-    name = function.__name__.removeprefix("_")
-    operands = arguments
-    keywords: dict[str, Any] = {}
-    factor = arguments[1]
-    if not isinstance(factor, Tensor) or (len(arguments) == count + 1 and _is_number(factor)):
-        operands = (arguments[0], *arguments[2:])
-        keywords[scale] = factor.item() if isinstance(factor, Tensor) else factor
-        warn_caller(
-            f"{name}() with {scale} before the last operands is deprecated; pass it by keyword: "
-            f"{name}(..., {scale}={arguments[1]})",
-        )
-    if len(operands) == count + 1 and isinstance(operands[-1], Tensor) and not name.endswith("_"):
-        keywords["out"] = operands[-1]
-    elif len(operands) != count or not isinstance(operands[-1], Tensor):
-        raise TypeError(
-            f"{name}() takes {count} operands and by keyword {scale} and out, but {len(arguments)} "
-            "positional arguments were given"
-        )
-    return function(*operands[:count], **keywords)
-
-
-def _is_number(factor: Tensor) -> bool:
-    """Whether a tensor may stand where a number is expected."""
-    return factor.ndim == 0 and not factor.requires_grad
-
-
 def _sum_function(name: str, text: str) -> Callable[..., Tensor]:
     plain, scaled = pointwise(name), pointwise(f"{name}_scaled")
     call = binary(plain)
@@ -248,7 +214,9 @@ def _sum_function(name: str, text: str) -> Callable[..., Tensor]:
         if layers.everywhere and layers.asks(function):
             return layers.ask(function, [input, other], {"alpha": alpha, "out": out}, older)
         if older:
-            return older_order(function, "alpha", 2, (input, other, *older))
+            keywords = {"alpha": alpha} if alpha is not ONE else {}
+            keywords |= {"out": out} if out is not None else {}
+            return rearranged(function, name, (input, other, *older), keywords)
         if alpha is not ONE and alpha.__class__ is not float and alpha.__class__ is not int:
             check_alpha(name, alpha, input, other)
         if alpha is ONE or is_one(alpha):
@@ -405,13 +373,11 @@ def addcmul(
     input: Tensor,
     tensor1: Tensor,
     tensor2: Tensor,
-    *older: Any,
+    *,
     value: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """``input + value * tensor1 * tensor2``; ``addcmul(a, 2, b, c)`` as in 2017 too."""
-    if older:
-        return older_order(addcmul, "value", 3, (input, tensor1, tensor2, *older))
     check_value("addcmul", value, input, tensor1, tensor2)
     return with_options("addcmul", (input, tensor1, tensor2, value), out)
 
@@ -422,13 +388,11 @@ def addcdiv(
     input: Tensor,
     tensor1: Tensor,
     tensor2: Tensor,
-    *older: Any,
+    *,
     value: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """``input + value * tensor1 / tensor2``; ``addcdiv(a, 2, b, c)`` as in 2017 too."""
-    if older:
-        return older_order(addcdiv, "value", 3, (input, tensor1, tensor2, *older))
     check_value("addcdiv", value, input, tensor1, tensor2)
     return with_options("addcdiv", (input, tensor1, tensor2, value), out)
 

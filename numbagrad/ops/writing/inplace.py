@@ -38,6 +38,7 @@ from ...transforms.levels import is_transformed
 from ...type_names import type_name
 from .. import pointwise as table  # noqa: F401 - fills the register
 from ..arguments.kinds import FORMS, NOT_GIVEN
+from ..arguments.older_orders import rearranged
 from ..arguments.requirements import require_tensor, require_tensor_or_number
 from ..arguments.shapes import check_broadcast, nothing_given, sizes_of
 from ..conversion.dtypes import as_element, cast
@@ -46,7 +47,7 @@ from ..operators.definition import POINTWISE
 from ..operators.pointwise_operator import PointwiseOperator, pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..pointwise.arguments import check_alpha, check_value, not_a_rounding
-from ..pointwise.functions import ONE, WRITTEN_BY_HAND, is_one, older_order, power_operator, round
+from ..pointwise.functions import ONE, WRITTEN_BY_HAND, is_one, power_operator, round
 from ..pointwise.selection import clamp_operator, logit, nan_to_num, refuse_imaginary_part
 from ..views.expand import sum_to_size
 from ..views.view import squeeze, t, transpose, unsqueeze
@@ -148,7 +149,8 @@ def _sum_method(name: str, text: str) -> Callable[..., Tensor]:
         if layers.everywhere and layers.asks(function):
             return layers.ask(function, [self, other], {"alpha": alpha}, older)
         if older:
-            return older_order(function, "alpha", 2, (self, other, *older))
+            keywords = {"alpha": alpha} if alpha is not ONE else {}
+            return rearranged(function, f"{name}_", (self, other, *older), keywords)
         if alpha is not ONE:
             check_alpha(f"{name}_", alpha, self, other)
         if alpha is ONE or is_one(alpha):
@@ -193,22 +195,24 @@ def _square_(self: Tensor) -> Tensor:
 
 @method("addcmul_")
 def _addcmul_(
-    self: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Number = 1
+    self: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Number = ONE
 ) -> Tensor:
     """``self += value * tensor1 * tensor2``; ``addcmul_(2, b, c)`` as in 2017 too."""
     if older:
-        return older_order(_addcmul_, "value", 3, (self, tensor1, tensor2, *older))
+        keywords = {"value": value} if value is not ONE else {}
+        return rearranged(_addcmul_, "addcmul_", (self, tensor1, tensor2, *older), keywords)
     check_value("addcmul_", value, self, tensor1, tensor2)
     return apply_inplace(self, pointwise("addcmul"), (self, tensor1, tensor2, value))
 
 
 @method("addcdiv_")
 def _addcdiv_(
-    self: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Number = 1
+    self: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Number = ONE
 ) -> Tensor:
     """``self += value * tensor1 / tensor2``; ``addcdiv_(2, b, c)`` as in 2017 too."""
     if older:
-        return older_order(_addcdiv_, "value", 3, (self, tensor1, tensor2, *older))
+        keywords = {"value": value} if value is not ONE else {}
+        return rearranged(_addcdiv_, "addcdiv_", (self, tensor1, tensor2, *older), keywords)
     check_value("addcdiv_", value, self, tensor1, tensor2)
     return apply_inplace(self, pointwise("addcdiv"), (self, tensor1, tensor2, value))
 
