@@ -23,7 +23,8 @@ Kind = TypeVar("Kind", bound=type[Any])
 _NOT_OVERRIDABLE = frozenset(
     (
         "__new__", "__init__", "__init_subclass__", "__torch_function__", "__hash__", "__dir__",
-        "__getattr__", "__copy__", "__array_wrap__", "__array_function__", "as_subclass",
+        "__getattr__", "__copy__", "__array_wrap__", "__array_ufunc__", "__array_function__",
+        "as_subclass",
     )
 )  # fmt: skip
 

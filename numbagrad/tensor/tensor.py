@@ -33,7 +33,7 @@ from ..layout import contiguous_format, layout, strided
 from ..size import Size
 from ..torch_function import disabled_torch_function, load_overrides, plain_types
 from ..untyped_storage import UntypedStorage
-from . import copies, export, leaves, numpy_functions
+from . import copies, export, leaves
 from .state import TensorState, strides_of_nothing, under_transformation
 
 if TYPE_CHECKING:
@@ -479,7 +479,6 @@ class Tensor(TensorState, InstalledMethods):
 
     if sys.version_info >= (3, 12):  # before, only classes written in C could have buffers
         __buffer__, __bytes__ = export.buffer_of, export.bytes_of
-    __array_function__ = numpy_functions.called
     __dlpack__, __dlpack_device__ = export.dlpack, export.dlpack_device
 
     def _values(self, function: str = "element_of") -> np.ndarray[Any, Any]:

@@ -2,7 +2,8 @@
 
 Functions and methods take no arrays, which ``wrong_inputs.py`` covers. The operators leave an array
 to NumPy, which asks the tensor for one and gives it the result to wrap; ``==`` takes it as a
-tensor.
+tensor. Where NumPy cannot read torch's tensor, or an array stands first, torch raises; here the
+operator is that of the tensor, and recorded.
 """
 
 from __future__ import annotations
@@ -65,6 +66,21 @@ def outcome(function):
         return type(error)
 
 
+def is_as_of_arrays(function, make, other, order, ours):
+    """Whether a result is what NumPy computes of arrays, where torch's tensors take none.
+
+    There, ``!=`` is whether both are one object, ``array /= tensor`` a tensor, and all else raises.
+    """
+    pair = make(numbagrad).detach().numpy(), other()
+    if order == "tensor first":  # in place, too, a new tensor
+        function = getattr(operator, function.__name__.removeprefix("i"), function)
+    else:
+        pair = pair[::-1]
+    made = np.asarray(function(*pair))
+    same = np.allclose(np.array(eval(ours[2], {"nan": np.nan, "inf": np.inf})), made, 1e-6)
+    return same and ours[1].removeprefix("torch.") == str(made.dtype)
+
+
 #: Bits of floats: torch complains about dtypes in another order. No derivative, here and in torch.
 ODD = frozenset(("iand", "ior", "ixor", "ilshift"))
 
@@ -72,6 +88,7 @@ ODD = frozenset(("iand", "ior", "ixor", "ilshift"))
 @pytest.mark.parametrize("function", OPERATORS, ids=lambda f: f.__name__)
 def test_operators_of_python_with_arrays(function):
     found = []
+    by_identity = function in (operator.ne, operator.itruediv)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for name, other in OTHERS.items():
@@ -85,7 +102,11 @@ def test_operators_of_python_with_arrays(function):
                         return function(*(pair if order == "tensor first" else pair[::-1]))
 
                     expected, ours = outcome(lambda: call(torch)), outcome(lambda: call(numbagrad))
-                    if ours != expected:
+                    if ours == expected or isinstance(ours, type):
+                        agree = ours == expected or isinstance(expected, type) or by_identity
+                    else:
+                        agree = is_as_of_arrays(function, make, other, order, ours)
+                    if not agree:
                         found.append((name, kind, order, expected, ours))
     assert not found
 

@@ -214,7 +214,7 @@ def _sum_function(name: str, text: str) -> Callable[..., Tensor]:
         if layers.everywhere and layers.asks(function):
             return layers.ask(function, [input, other], {"alpha": alpha, "out": out}, older)
         if older:
-            keywords = {"alpha": alpha} if alpha is not ONE else {}
+            keywords: dict[str, Any] = {"alpha": alpha} if alpha is not ONE else {}
             keywords |= {"out": out} if out is not None else {}
             return rearranged(function, name, (input, other, *older), keywords)
         if alpha is not ONE and alpha.__class__ is not float and alpha.__class__ is not int:
