@@ -148,5 +148,9 @@ class _Namespace:
     def flip(array, axis):
         return BACKEND.from_host(np.flip(BACKEND.to_host(array), axis).copy())
 
+    @staticmethod
+    def nonzero(array):
+        return tuple([BACKEND.from_host(x) for x in BACKEND.to_host(array).nonzero()])
+
 
 BACKEND = PythonBackend()

@@ -9,7 +9,7 @@ entries of their backend alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
@@ -26,7 +26,8 @@ class Backend:
         array_class: the class of its arrays; no ndarray, and no class of another backend.
         namespace: functions under NumPy's names, for forwards that are such calls; None without.
         forwards: by the name of an operator, what runs in the place of its forward.
-        hosted: names of operators whose forward runs on copies on the host, by :meth:`call`.
+        hosts: whether an operator whose forward knows ndarrays alone runs on copies on the host, by
+            :meth:`call`, where :meth:`forward_of` has none for it; else it is refused by name.
         passes: names of the passes that programs go through before they run here.
         generator_class: the class of its generators of random numbers; None if it has none.
     """
@@ -35,7 +36,7 @@ class Backend:
     array_class: type = object
     namespace: Any = None
     forwards: Mapping[str, Callable[..., Any]] = {}
-    hosted: Collection[str] = ()
+    hosts = False
     passes: Sequence[str] = ()
     generator_class: type[Any] | None = None
 
@@ -132,8 +133,23 @@ class Backend:
 
     def _uploaded(self, made: Any) -> Any:
         if isinstance(made, np.ndarray):
-            return self.from_host(made)
+            return self.constant(made)
         return tuple([self._uploaded(x) for x in made]) if made.__class__ is tuple else made
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Array:
+        """``from_host`` of an ndarray that was just made: nobody need wait for the copy."""
+        return self.from_host(array)
+
+    def check(self, kernel: Any, total: int, words: Sequence[Any], subject: str) -> bool:
+        """Have a kernel of ``kernels/losses/checks.py`` look at elements, and wait for nothing.
+
+        A failure raises an error about ``subject`` where values are read next. False is for a
+        backend without such kernels, whose values are looked at on the host at once.
+
+        Args:
+            words: the words of the kernel behind the first two; the first is a contiguous array.
+        """
+        return False
 
     def run(self, operation: Any) -> None:
         """Run an operation (``executor/plan/operations.py``) on the memory of its views."""

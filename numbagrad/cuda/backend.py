@@ -19,10 +19,21 @@ from ..executor.plan.forms import Form, contiguous, dense
 from ..executor.plan.operations import Operation
 from ..executor.plan.sharing import bounds
 from ..executor.planned_backend import PlannedBackend
-from . import attention, indexing, launches, library, philox, together, windows
+from . import (
+    asserts,
+    attention,
+    indexing,
+    launches,
+    library,
+    philox,
+    together,
+    windows,
+    word_kernels,
+)
 from .array import Adopted, CudaArray
 from .driver import driver
 from .driver.memory import is_pinned
+from .forwards import function_of
 from .lowering import lower
 
 Shape = tuple[int, ...]
@@ -44,7 +55,7 @@ class CudaBackend(PlannedBackend):
     def __init__(self, device_index: int | None = None):
         self.device_index = device_index
 
-    hosted = library.HOSTED
+    hosts = True
 
     @property
     def namespace(self) -> Any:
@@ -98,12 +109,22 @@ class CudaBackend(PlannedBackend):
 
     def from_host(self, array: np.ndarray[Any, Any]) -> CudaArray:
         """See :class:`Backend`: one upload."""
+        return self._upload(array, True)
+
+    def _upload(self, array: np.ndarray[Any, Any], waits: bool) -> CudaArray:
         form = dense(array.shape, array.dtype, [array])
-        host = np.ndarray(form.shape, form.dtype, None, 0, form.strides)
-        host[...] = array
+        host = array
+        if form.strides != array.strides:
+            host = np.ndarray(form.shape, form.dtype, None, 0, form.strides)
+            host[...] = array
         made = self.allocate(*form)
-        driver().upload(made.address, host.ctypes.data, host.nbytes, made.block.device)
+        together.flush()
+        driver().upload(made.address, host.ctypes.data, host.nbytes, made.block.device, waits)
         return made
+
+    def constant(self, array: np.ndarray[Any, Any]) -> CudaArray:
+        """See :class:`Backend`: an upload that nobody waits for."""
+        return self._upload(array, is_pinned(array))
 
     def from_host_later(self, array: np.ndarray[Any, Any]) -> CudaArray:
         """See :class:`Backend`: pinned memory without gaps is read when the stream gets there."""
@@ -148,6 +169,7 @@ class CudaBackend(PlannedBackend):
         host = np.ndarray(form.shape, form.dtype, None, 0, form.strides)
         together.flush()
         driver().download(host.ctypes.data, array.address, host.nbytes, array.block.device)
+        asserts.raise_failure()
         return host
 
     def to_host_later(self, array: CudaArray) -> np.ndarray[Any, Any]:
@@ -185,6 +207,7 @@ class CudaBackend(PlannedBackend):
         """See :class:`Backend`."""
         together.flush()
         driver().synchronise()
+        asserts.raise_failure()
 
     def together(self) -> AbstractContextManager[None]:
         """See :class:`Backend`."""
@@ -194,7 +217,14 @@ class CudaBackend(PlannedBackend):
 
     def kernel(self, module: str, name: str, total: int, words: Sequence[Any]) -> None:
         """See :class:`Backend`."""
-        indexing.run_word_kernel(module, name, total, words)
+        word_kernels.run_word_kernel(module, name, total, words)
+
+    def check(self, kernel: Any, total: int, words: Sequence[Any], subject: str) -> bool:
+        """See :class:`Backend` and ``asserts.py``."""
+        word_kernels.run_check(kernel.name, total, words, subject)
+        if asserts.is_blocking():
+            self.synchronise()
+        return True
 
     def matmul(self, a: CudaArray, b: CudaArray) -> CudaArray:
         """See :class:`Backend`: large products by cuBLAS; those of programs have epilogues."""
@@ -260,13 +290,20 @@ class CudaBackend(PlannedBackend):
             return self.argsort(array.reshape(1), 0, descending).reshape(())
         return library.argsort(self, array, dim, descending)
 
-    def by_parts(self, write: Callable[..., None], how: str, *given: Any) -> None:
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """See :class:`Backend`; but for functions that have kernels here (``forwards.py``)."""
+        own = function_of(self, function)
+        if own is not None:
+            return own(*arguments)
+        return super().call(function, *arguments)
+
+    def by_parts(self, write: Callable[..., None], how: indexing.How, *given: Any) -> None:
         """A write at indices, of complex numbers part by part, of bools as integers."""
         output, dim, index, source = given
         if output.dtype.kind == "c":
             write(self, how, output.real, dim, index, self.copied(source.real))
             write(self, how, output.imag, dim, index, self.copied(source.imag))
-        elif output.dtype.kind == "b" and how == indexing.ADD:
+        elif output.dtype.kind == "b" and how != indexing.COPY:
             wide = self.converted(output, np.dtype(np.int64))
             write(self, how, wide, dim, index, self.converted(source, wide.dtype))
             self.copy(output, wide)

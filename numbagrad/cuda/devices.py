@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from ..device import device as Device
+from . import asserts
 from . import driver as drivers
 
 __all__ = [
@@ -91,6 +92,7 @@ def synchronize(device: Any = None) -> None:
     """Wait for all that was queued on a GPU."""
     index = index_of(device)
     driver_for().synchronise(index)
+    asserts.raise_failure()
 
 
 def get_device_properties(device: Any = None) -> Any:

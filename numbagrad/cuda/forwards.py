@@ -6,13 +6,14 @@ Either our kernels, or a function of CuPy where the CPU's forward is written for
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..executor.plan.forms import contiguous
-from . import indexing
+from . import composed, indexing
 from .array import CudaArray
 
 if TYPE_CHECKING:
@@ -58,12 +59,71 @@ def _index_fill(
     return _index_copy(where, input, dim, index, _repeated(where, value, input, shape))
 
 
+def _scatter_reduce(
+    where: CudaBackend, input: CudaArray, dim: int, index: CudaArray, src: CudaArray, how: Any
+) -> CudaArray:
+    made = where.copied(input)
+    combined = indexing.how_of(*how[:2])
+    where.by_parts(indexing.write_elements, combined, made, dim, index, src)
+    return made
+
+
 #: Called with the backend and the arguments of the operator.
 OWN: dict[str, Callable[..., Any]] = {
-    "scatter": _scatter,
+    "adaptive_max_pool": composed.adaptive_max_pool,
+    "block_diag": composed.block_diag,
+    "cholesky_inverse": composed.cholesky_inverse,
+    "cholesky_solve": composed.cholesky_solve,
+    "col2im": composed.col2im,
+    "im2col": composed.im2col,
     "index_copy": _index_copy,
     "index_fill": _index_fill,
+    "index_reduce": _scatter_reduce,
+    "linalg_matrix_exp": composed.matrix_exp,
+    "masked_scatter": composed.masked_scatter,
+    "masked_scatter_backward": composed.masked_scatter_backward,
+    "median": composed.median(False),
+    "multilabel_margin_loss": composed.right_and_wrong,
+    "nanmedian": composed.median(True),
+    "quantile": composed.ranks,
+    "scatter": _scatter,
+    "scatter_reduce": _scatter_reduce,
+    "unfold_backward": composed.unfold_backward,
 }
+
+
+def _places_in(
+    where: CudaBackend, sequence: Any, values: Any, order: Any, end: str, kind: Any
+) -> CudaArray:
+    """``searchsorted``: both in the dtype that NumPy promotes them to."""
+    if not isinstance(values, CudaArray):
+        values = where.constant(np.asarray(values))
+    wide = np.result_type(*[np.float32 if x.dtype.kind == "V" else x.dtype
+                            for x in (sequence, values)])  # fmt: skip
+    given = [x if x.dtype == wide else where.converted(x, wide) for x in (sequence, values)]
+    return indexing.searchsorted(where, *given, order, end, kind)
+
+
+def _argwhere(where: CudaBackend, array: CudaArray) -> Any:
+    return where.namespace.argwhere(array)
+
+
+#: What runs in the place of functions of ndarrays that operators call, by module and name.
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "numpy.argwhere": _argwhere,
+    "numbagrad.nn.functional.embedding._rows_of_identity": composed.rows_of_identity,
+    "numbagrad.ops.reductions.extremum._median_places": composed.median_places,
+    "numbagrad.ops.reductions.sorting._mode_places": composed.mode_places,
+    "numbagrad.ops.reductions.sorting._places_in": _places_in,
+}
+
+
+def function_of(where: CudaBackend, function: Any) -> Callable[..., Any] | None:
+    """What runs on the device in the place of a function of ndarrays; None for the host's."""
+    name = f"{function.__module__}.{getattr(function, '__qualname__', '')}"
+    own = _FUNCTIONS.get(name)
+    return None if own is None else functools.partial(own, where)
+
 
 # --- by functions of CuPy -------------------------------------------------------------------------
 

@@ -1,89 +1,40 @@
-"""Elements by index, and the hand-written kernels of the CPU that run on a GPU as they are."""
+"""Writes at indices, which are sorted first; reads are in ``word_kernels.py``."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..dtype import name_of
 from ..executor.plan.forms import contiguous
-from ..executor.plan.operations import Check, Kernel, View
 from ..executor.plan.spaces import around
 from . import launches
 from .array import CudaArray
 from .driver import driver
-from .driver.source import Source
 from .kernels import indexing as texts
-from .kernels import lifted
-from .launches import Launch, Words, blocks_for
+from .launches import Words, blocks_for
 
 if TYPE_CHECKING:
     from .backend import CudaBackend
 
-_INDEXING = "kernels.indexing.elements"
-ADD, COPY = texts.ADD, texts.COPY
+#: How elements are combined that have one place, and whether that of the target takes part.
+How = tuple[str, bool]
+ADD, COPY = (texts.ADD, True), (texts.COPY, True)
+_NAMES = {"sum": texts.ADD, "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
-@functools.lru_cache(maxsize=256)
-def _source(module: str, name: str, count: int, threads: int) -> tuple[Source, bool]:
-    """The kernel of a name, and whether its unit of work is an element of the inner dimension."""
-    if module == _INDEXING and name.startswith("gather_"):
-        return texts.gather_source(int(name.rpartition("_")[2]), threads), True
-    if module == _INDEXING and name.startswith("index_select_"):
-        return texts.index_select_source(int(name.rpartition("_")[2]), threads), True
-    return lifted.source(module, name, count, threads), False
-
-
-def _launch(module: str, name: str, total: int, given: Sequence[Any]) -> Launch:
-    words = Words()
-    for word in given:
-        if isinstance(word, View):
-            words.add_view(word)
-        elif isinstance(word, CudaArray):
-            words.add(word.address)
-        else:
-            words.add(word)
-    words.add(total)
-    threads = driver().threads
-    source, by_element = _source(module, name, len(given), threads)
-    units = total * int(given[5]) if by_element else total
-    return words.launch(source, blocks_for(units, threads))
-
-
-def run_word_kernel(module: str, name: str, total: int, words: Sequence[Any]) -> None:
-    """A hand-written kernel over ``total`` units of work, at once."""
-    if total:
-        index = next(x.block.device for x in words if isinstance(x, CudaArray))
-        launches.run(
-            [_launch(module, name, total, words)], lambda memory: memory.address, (), index
-        )
-
-
-def lower_kernel(operation: Kernel) -> list[Launch]:
-    """The launch of a ``WordKernel`` of a program."""
-    kernel = operation.kernel
-    if not operation.total:
-        return []
-    return [_launch(kernel.module, kernel.name, operation.total, operation.words)]
-
-
-def lower_check(operation: Check) -> list[Launch]:
-    """No launch: of device memory values are checked on the host (``executor/families/checks.py``).
-
-    Raises:
-        NotImplementedError: always, as no recorder makes such an operation of device memory.
-    """
-    raise NotImplementedError(f"a check of {operation.name} in a program on the device 'cuda'")
+def how_of(reduce: str, own: bool) -> How:
+    """How ``scatter_reduce`` combines, by its names."""
+    return _NAMES.get(reduce, texts.MEAN), own
 
 
 # --- writes ---------------------------------------------------------------------------------------
 
 
 def write(
-    where: CudaBackend, how: str, output: CudaArray, dim: int, index: CudaArray, source: CudaArray
+    where: CudaBackend, how: How, output: CudaArray, dim: int, index: CudaArray, source: CudaArray
 ) -> None:
-    """Add (or copy) the entries of a dimension to those at the indices of a vector."""
+    """Combine the entries of a dimension with those at the indices of a vector."""
     target = where.in_order(output)
     source = where.in_order(source)
     outer, size, inner = around(target.shape, dim)
@@ -97,7 +48,7 @@ def write(
 
 
 def write_elements(
-    where: CudaBackend, how: str, output: CudaArray, dim: int, index: CudaArray, source: CudaArray
+    where: CudaBackend, how: How, output: CudaArray, dim: int, index: CudaArray, source: CudaArray
 ) -> None:
     """The same at indices of the shape of the source, which may be smaller than the output."""
     if not output.ndim:
@@ -121,15 +72,39 @@ def write_elements(
 
 
 def _run_write(
-    how: str, kind: str, arrays: tuple[CudaArray, ...], sizes: tuple[int, ...], device: int
+    how: How, kind: str, arrays: tuple[CudaArray, ...], sizes: tuple[int, ...], device: int
 ) -> None:
     words = Words()
     words.add(*[x.address for x in arrays], *sizes)
     threads = driver().threads
-    source = _write_source(how, kind, threads)
+    source = _write_source(*how, kind, threads)
     units = sizes[0] * sizes[2] * sizes[3]
     made = words.launch(source, blocks_for(units, threads))
     launches.run([made], lambda memory: memory.address, (), device)
 
 
 _write_source = functools.lru_cache(maxsize=64)(texts.write_source)
+
+
+def searchsorted(
+    where: CudaBackend, rows: CudaArray, values: CudaArray, order: Any, end: str, kind: Any
+) -> CudaArray:
+    """The places of ``searchsorted``, in arrays of one dtype; ``order`` may be None."""
+    made = where.new(contiguous(values.shape, kind), values)
+    if values.size:
+        rows, values = where.in_order(rows), where.in_order(values)
+        order = None if order is None else where.in_order(order)
+        size = rows.shape[-1]
+        of_row = values.size if rows.ndim == 1 else values.shape[-1]
+        words = Words()
+        words.add(*[x.address for x in (made, rows, values)], 0 if order is None else order.address)
+        words.add(values.size, size, of_row, 0 if rows.ndim == 1 else size)
+        threads = driver().threads
+        names = name_of(rows.dtype), name_of(kind)
+        source = _search_source(names, end == "right", threads)
+        launch = words.launch(source, blocks_for(values.size, threads))
+        launches.run([launch], lambda memory: memory.address, (), values.block.device)
+    return made
+
+
+_search_source = functools.lru_cache(maxsize=64)(texts.searchsorted_source)

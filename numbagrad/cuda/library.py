@@ -29,15 +29,6 @@ NAMES = frozenset(
     linalg_solve_ex linalg_solve_triangular linalg_svd""".split()
 )
 
-#: Operators of which the host computes copies: their loops are Python's, or none of a GPU's.
-HOSTED = frozenset(
-    """adaptive_max_pool block_diag cholesky_inverse cholesky_solve i0 igamma igammac index_reduce
-    is_singular linalg_eig linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve linalg_lstsq
-    linalg_lu_factor_ex linalg_matrix_exp linalg_pinv lu_info lu_order lu_origin masked_scatter
-    masked_scatter_backward median nanmedian pdist quantile scatter_reduce special_i0e special_i1
-    special_i1e special_zeta unfold_backward""".split()
-)
-
 #: Operators whose forward the library refused in this process: the host ran it.
 refused: set[str] = set()
 
@@ -52,7 +43,7 @@ def _library(index: int) -> AbstractContextManager[Any]:
 def forward_of(where: CudaBackend, operator: Any) -> Callable[..., Any] | None:
     """What runs in the place of the forward of an operator; None for one that runs as it is."""
     name = operator.name
-    if name in OWN:
+    if name in OWN and not operator.portable:
         return functools.partial(OWN[name], where)
     if name in OF_LIBRARY:
         return functools.partial(_call, where, operator, OF_LIBRARY[name])

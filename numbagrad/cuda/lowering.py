@@ -7,11 +7,11 @@ from typing import Any
 
 from ..executor.plan.operations import Check, Kernel, Operation, Pointwise, Product, Reduce, Rowwise
 from .formulas import lower_pointwise
-from .indexing import lower_check, lower_kernel
 from .launches import Launch
 from .products import lower_product
 from .reducing import lower_reduction
 from .rowwise import lower_rowwise
+from .word_kernels import lower_check, lower_kernel
 
 _LOWERINGS: dict[type, Callable[[Any], list[Launch]]] = {
     Pointwise: lower_pointwise,

@@ -20,6 +20,7 @@ from .. import random_filling as filling
 from ..device import device as Device
 from ..dtype import name_of
 from ..executor import capture
+from ..executor.families.checks import check_fractions
 from ..executor.plan.direct import view_of
 from ..executor.plan.forms import contiguous
 from ..executor.plan.operations import Pointwise
@@ -313,7 +314,7 @@ def _fill_bernoulli(there: Any, generator: Any, array: Any, p: Any) -> None:
     filling.check_kind_of_probabilities(p)
     if isinstance(p, np.ndarray):
         p = there.from_host(p)
-    capture.check(filling.check_probabilities, p)
+    check_fractions("bernoulli(): an element of p", p, filling.check_probabilities)
     if not array.size:
         return
     kind = np.dtype(np.float64 if p.dtype == np.float64 else np.float32)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..absent import lacking
 from ..device import device as Device
+from .asserts import raise_failure
 from .devices import driver_for, index_of
 
 _absent, __getattr__, __dir__ = lacking(
@@ -51,6 +52,7 @@ class Stream:
     def synchronize(self) -> None:
         """Wait for all that was queued."""
         driver_for().wait_for_stream(self.cuda_stream)
+        raise_failure()
 
     def query(self) -> bool:
         """Whether all that was queued is done."""
@@ -125,6 +127,7 @@ class Event:
         """Wait until it has happened."""
         if self.cuda_event is not None:
             driver_for().wait_for_event(self.cuda_event)
+            raise_failure()
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds from this event to another.

@@ -285,6 +285,15 @@ def write_inplace(
     return tensor
 
 
+def _assign(target: Any, source: Any) -> None:
+    """Write the elements of an array to another one of its backend."""
+    where = foreign(target)
+    if where is None:
+        half.assign(target, ..., source)
+    else:
+        where.copy(target, source)
+
+
 def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any) -> Any:
     """Write ``compute(tensor)`` into ``tensor`` and return it, for what makes a new array first.
 
@@ -304,7 +313,7 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
             f"output with shape {list(tensor._array.shape)} doesn't match the broadcast shape "
             f"{list(value._array.shape)}"
         )
-    half.assign(tensor._array, ..., value._array)
+    _assign(tensor._array, value._array)
     if capture.active is not None:
         capture.note_copy(value._array, tensor._array)
     interface.bump_version(tensor)

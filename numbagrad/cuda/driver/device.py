@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from cuda.bindings import driver as cu
 
 from ...executor import capture
@@ -135,7 +136,7 @@ class Device:
         self._lock = threading.RLock()
         self._allocated = [0] * self.device_count
         self._peak = [0] * self.device_count
-        self.launches = 0
+        self.launches = self.waits = 0
         #: Streams that nobody has, by device and priority; and what those that were made are.
         self._idle_streams: dict[tuple[int, int], list[int]] = {}
         self._made_streams: dict[int, tuple[int, int]] = {}
@@ -196,6 +197,7 @@ class Device:
 
     def wait_for_stream(self, handle: int) -> None:
         """Wait for all that was queued on a stream."""
+        self.waits += 1
         checked(cu.cuStreamSynchronize(cu.CUstream(handle)))
 
     def is_stream_done(self, handle: int) -> bool:
@@ -224,6 +226,7 @@ class Device:
     def wait_for_event(self, event: int, stream: int | None = None) -> None:
         """Have a stream wait for an event, or this thread."""
         if stream is None:
+            self.waits += 1
             checked(cu.cuEventSynchronize(cu.CUevent(event)))
         else:
             checked(cu.cuStreamWaitEvent(cu.CUstream(stream), cu.CUevent(event), 0))
@@ -243,6 +246,7 @@ class Device:
     def synchronise(self, index: int | None = None) -> None:
         """Wait for all that was queued on a device."""
         self.bind(self.current if index is None else index)
+        self.waits += 1
         checked(cu.cuCtxSynchronize())
 
     @functools.cache  # noqa: B019 - there is one driver
@@ -337,14 +341,17 @@ class Device:
         self.synchronise(index)
         checked(cu.cuMemPoolTrimTo(self._pool(index), 0))
 
-    def upload(self, address: int, source: int, nbytes: int, index: int = 0) -> None:
+    def upload(
+        self, address: int, source: int, nbytes: int, index: int = 0, waits: bool = True
+    ) -> None:
         """Copy bytes of the host to a device, behind all that is queued on its stream.
 
-        It waits, so that the source may be written when it returns.
+        The source may be written when it returns: CUDA has copied memory that is not pinned to
+        where it reads from. That of pinned memory has to be waited for (``waits``).
         """
         self.upload_pinned(address, source, nbytes, None, index)
-        if nbytes:
-            checked(cu.cuStreamSynchronize(cu.CUstream(self.stream(index))))
+        if nbytes and waits:
+            self.wait_for_stream(self.stream(index))
 
     def upload_pinned(
         self, address: int, source: int, nbytes: int, owner: Any, index: int = 0
@@ -360,7 +367,7 @@ class Device:
         """Copy bytes of a device to the host, behind all that is queued on its stream; and wait."""
         self.download_pinned(target, address, nbytes, None, index)
         if nbytes:
-            checked(cu.cuStreamSynchronize(cu.CUstream(self.stream(index))))
+            self.wait_for_stream(self.stream(index))
 
     def download_pinned(
         self, target: int, address: int, nbytes: int, owner: Any, index: int = 0
@@ -401,6 +408,24 @@ class Device:
         self.bind(self.current)
         address = int(checked(cu.cuMemAllocHost(nbytes)))
         return PinnedMemory(address, nbytes, lambda: cu.cuMemFreeHost(address))
+
+    @functools.cached_property
+    def _failed(self) -> Any:
+        """A word of pinned memory, which all devices write at its address."""
+        word = np.asarray(self.allocate_pinned(8)).view(np.int64)
+        word[0] = 0
+        return word
+
+    @property
+    def failure_address(self) -> int:
+        """Where kernels note that values were bad (``cuda/asserts.py``)."""
+        return int(self._failed.ctypes.data)
+
+    def take_failure(self) -> int:
+        """What they noted, 0 for nothing; forgotten then. Not before the GPU was waited for."""
+        word = int(self._failed[0])
+        self._failed[0] = 0
+        return word
 
     def device_of(self, address: int) -> int:
         """The number of the device that has an address."""

@@ -50,11 +50,18 @@ class Offline:
         """New memory."""
         return Block(nbytes)
 
-    def upload(self, address: int, source: int, nbytes: int, index: int = 0) -> None:
+    def upload(
+        self, address: int, source: int, nbytes: int, index: int = 0, waits: bool = True
+    ) -> None:
         """Copy bytes."""
         ctypes.memmove(address, source, nbytes)
 
     download = move = upload
+    failure_address = 0
+
+    def take_failure(self) -> int:
+        """Nothing runs, and nothing fails."""
+        return 0
 
     def as_cupy(self, array: Any) -> Any:
         """The same memory as an array of what stands for CuPy."""

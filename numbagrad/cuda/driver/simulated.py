@@ -102,7 +102,8 @@ class Simulated:
     def __init__(self) -> None:
         self._allocated = self._peak = 0
         self.limit = 1 << 32
-        self.launches = 0
+        self.launches = self.waits = 0
+        self._failed = np.zeros(1, np.int64)
         self._lock = threading.RLock()
         self._compiled: dict[Source, Any] = {}
         self._streams: dict[int, int] = {}
@@ -146,7 +147,15 @@ class Simulated:
     def _nothing(self, *arguments: Any) -> None:
         """Nothing is under way."""
 
-    destroy_stream = wait_for_stream = wait_for_event = empty_cache = _nothing
+    destroy_stream = empty_cache = _nothing
+
+    def wait_for_stream(self, handle: int) -> None:
+        """Nothing is under way; that somebody waits is counted."""
+        self.waits += 1
+
+    def wait_for_event(self, event: int, stream: int | None = None) -> None:
+        """The same; a stream that waits is no wait of the host."""
+        self.waits += stream is None
 
     def is_stream_done(self, handle: int) -> bool:
         """Whether all that was queued is done: always."""
@@ -191,12 +200,16 @@ class Simulated:
             raise memory.exhausted(nbytes, device, self.limit, self._allocated, self._allocated)
         return Block(self, nbytes)
 
-    def upload(self, address: int, source: int, nbytes: int, index: int = 0) -> None:
+    def upload(
+        self, address: int, source: int, nbytes: int, index: int = 0, waits: bool = True
+    ) -> None:
         """Copy bytes of the host to the device."""
+        self.waits += waits
         ctypes.memmove(address, source, nbytes)
 
     def download(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
         """Copy bytes of the device to the host."""
+        self.waits += 1
         ctypes.memmove(target, address, nbytes)
 
     def upload_pinned(
@@ -219,6 +232,17 @@ class Simulated:
         """Memory of the host that counts as locked."""
         cells = np.empty(nbytes, np.uint8)
         return PinnedMemory(cells.ctypes.data, nbytes, lambda: cells)
+
+    @property
+    def failure_address(self) -> int:
+        """Where kernels note that values were bad (``cuda/asserts.py``)."""
+        return int(self._failed.ctypes.data)
+
+    def take_failure(self) -> int:
+        """What they noted, 0 for nothing; forgotten then."""
+        word = int(self._failed[0])
+        self._failed[0] = 0
+        return word
 
     def device_of(self, address: int) -> int:
         """The number of the device that has an address."""
@@ -254,6 +278,7 @@ class Simulated:
 
     def synchronise(self, index: int | None = None) -> None:
         """Nothing is under way: a launch returns when it is done."""
+        self.waits += 1
 
     def as_cupy(self, array: Any) -> Any:
         """The same memory as an array of a library: of what stands for CuPy here."""

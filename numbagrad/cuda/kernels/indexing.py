@@ -3,6 +3,8 @@
 The words are those of the kernels of these names in ``numbagrad.kernels.indexing.elements``, and
 the number of rows. Writes go by sorted indices: the thread at the first of equal ones handles all
 of these, in the order that they were given in, so that bits do not change and no two threads meet.
+Whether indices are in bounds was not waited for (``cuda/asserts.py``), so kernels read and write
+nothing beyond.
 """
 
 from __future__ import annotations
@@ -11,6 +13,13 @@ from ..driver.source import Source
 from .text import indented, loaded_as, numba_name, stored
 
 _INTEGER_OF = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
+#: The function of texts that makes an index 0 which is out of bounds.
+INSIDE = (
+    "def inside(index, size):",
+    "    return select((index >= 0) & (index < size), index, int64(0))",
+    "",
+    "",
+)
 _WORDS = ("w0", "w1", "w2", "w3", "w4", "w5", "rows")
 
 
@@ -23,13 +32,15 @@ def _source(name: str, itemsize: int, place: list[str], threads: int) -> Source:
         *indented(1, place),
         f"    store(w0, at, load(w1, place, {kind}), {kind})",
     ]
-    text = [f"# {name} of elements of {itemsize} bytes", f"def kernel({', '.join(_WORDS)}):"]
+    text = [f"# {name} of elements of {itemsize} bytes", *INSIDE]
+    text += [f"def kernel({', '.join(_WORDS)}):"]
     return Source(name, "\n".join([*text, *indented(1, body), ""]), threads)
 
 
 def gather_source(itemsize: int, threads: int) -> Source:
     """output[o, k, i] = source[o, index[o, k, i], i]."""
-    place = ["place = (row // w4 * w3 + load(w2, at, int64)) * w5 + i"]
+    place = ["k = inside(load(w2, at, int64), w3)"]
+    place += ["place = (row // w4 * w3 + k) * w5 + i"]
     return _source("gather", itemsize, place, threads)
 
 
@@ -37,35 +48,43 @@ def index_select_source(itemsize: int, threads: int) -> Source:
     """output[o, k, i] = source[o, index[k], i]."""
     place = [
         "outer = row // w4",
-        "place = (outer * w3 + load(w2, row - outer * w4, int64)) * w5 + i",
+        "k = inside(load(w2, row - outer * w4, int64), w3)",
+        "place = (outer * w3 + k) * w5 + i",
     ]
     return _source("index_select", itemsize, place, threads)
 
 
-ADD, COPY = "add", "copy"
+ADD, COPY, MEAN = "add", "copy", "mean"
 _WRITE_WORDS = ("target", "source", "order", "places", "outer_size", "size", "count", "inner")
 
 
-def write_source(how: str, dtype: str, threads: int) -> Source:
+def write_source(how: str, own: bool, dtype: str, threads: int) -> Source:
     """target[o, places[k], i] (+)= source[o, order[k], i], for ascending places.
 
     ``order`` says which entry of the source each of the sorted places had. Of equal places the last
-    one is kept, or all are added, one after another.
+    one is kept (COPY), or all are combined one after another: by the function of that name, or to
+    their MEAN. ``own`` says whether the element of the target takes part.
     """
     kind = numba_name(dtype)
     step = [
         "value = load(source, (outer * count + load(order, j, int64)) * inner + i, " + kind + ")"
     ]
-    if how == ADD:
-        computed = numba_name(loaded_as(dtype))
-        total = f"total + {computed}(value)"
+    computed = numba_name(loaded_as(dtype))
+    start = [f"total = {computed}(load(target, at, {kind}))"]
+    if how == COPY:
+        step.append("total = value")
+    else:
+        function = ADD if how == MEAN else how
+        total = f"{function}(total, {computed}(value))"
         if dtype in ("float16", "bfloat16"):
             total = f"rounded({total}, {dtype})"
-        start = [f"total = {computed}(load(target, at, {kind}))"]
-        step.append(f"total = {computed}({total})")
-    else:
-        start = [f"total = load(target, at, {kind})"]
-        step.append("total = value")
+        combined = f"total = {computed}({total})"
+        first = ["if j == k:", f"    total = {computed}(value)", "else:", f"    {combined}"]
+        step += [combined] if own else first
+    end = []
+    if how == MEAN:
+        whole = "//" if dtype.startswith(("int", "uint")) else "/"
+        end = [f"total = {computed}(total {whole} {computed}(j - k + {int(own)}))"]
     body = [
         "for unit in range(cuda.grid(1), outer_size * count * inner, cuda.gridsize(1)):",
         "    row = unit // inner",
@@ -76,7 +95,7 @@ def write_source(how: str, dtype: str, threads: int) -> Source:
         "    first = k == 0",
         "    if not first:",
         "        first = load(places, k - 1, int64) != place",
-        "    if first:",
+        "    if first and place >= 0 and place < size:",
         "        at = (outer * size + place) * inner + i",
         *indented(2, start),
         "        j = k",
@@ -87,22 +106,61 @@ def write_source(how: str, dtype: str, threads: int) -> Source:
         "            more = j < count",
         "            if more:",
         "                more = load(places, j, int64) == place",
-        f"        {stored('target, at', 'total', dtype)}",
+        *indented(2, [*end, stored("target, at", "total", dtype)]),
     ]
-    text = [f"# {how} of {dtype} at sorted places", f"def kernel({', '.join(_WRITE_WORDS)}):"]
+    text = [f"# {how}{', others alone' * (not own)} of {dtype} at sorted places"]
+    text += [f"def kernel({', '.join(_WRITE_WORDS)}):"]
     return Source(f"index_{how}", "\n".join([*text, *indented(1, body), ""]), threads)
 
 
 def places_source(threads: int) -> Source:
-    """Places in the elements of (outer, size, inner) of indices (outer, count, inner)."""
+    """Places in the elements of (outer, size, inner) of indices (outer, count, inner).
+
+    One out of bounds has the place -1, which nothing is written to.
+    """
     words = "output", "index", "total", "size", "count", "inner"
     body = [
         "for at in range(cuda.grid(1), total, cuda.gridsize(1)):",
         "    row = at // inner",
         "    outer = row // count",
-        "    place = outer * size + load(index, at, int64)",
-        "    store(output, at, place * inner + at - row * inner, int64)",
+        "    k = load(index, at, int64)",
+        "    place = (outer * size + k) * inner + at - row * inner",
+        "    if k < 0 or k >= size:",
+        "        place = int64(-1)",
+        "    store(output, at, place, int64)",
     ]
     text = ["# places in all elements of indices along a dimension"]
     text += [f"def kernel({', '.join(words)}):", *indented(1, body), ""]
     return Source("index_places", "\n".join(text), threads)
+
+
+def searchsorted_source(dtypes: tuple[str, str], right: bool, threads: int) -> Source:
+    """Where values belong in sorted rows, by bisection: a thread for each value.
+
+    Before equal elements, or behind them if ``right``. A NaN in a row is less than any number, as
+    in torch's bisection. ``order``, if it is not 0, has the places of the sorted elements of a row.
+    """
+    kind, made = (numba_name(x) for x in dtypes)
+    before = "not (found > value)" if right else "not (found >= value)"
+    words = "output", "rows", "values", "order", "total", "size", "of_row", "step"
+    body = [
+        "for at in range(cuda.grid(1), total, cuda.gridsize(1)):",
+        "    start = at // of_row * step",
+        f"    value = load(values, at, {kind})",
+        "    first = int64(0)",
+        "    last = int64(size)",
+        "    while first < last:",
+        "        middle = (first + last) // 2",
+        "        place = start + middle",
+        "        if order != 0:",
+        "            place = start + load(order, place, int64)",
+        f"        found = load(rows, place, {kind})",
+        f"        if {before}:",
+        "            first = middle + 1",
+        "        else:",
+        "            last = middle",
+        f"    store(output, at, {made}(first), {made})",
+    ]
+    text = [f"# searchsorted in {dtypes[0]}{', behind equals' * right}"]
+    text += [f"def kernel({', '.join(words)}):", *indented(1, body), ""]
+    return Source("searchsorted", "\n".join(text), threads)

@@ -2,8 +2,9 @@
 
 Called by the losses and by what reads or writes at indices. In a program such a check is a launch
 (``kernels/losses/checks.py``) before all that writes; the Python function is called only to raise
-its error. An array that stands for a Tensor under a transformation has no values here: what is
-computed with it checks again, or shows the error in its result.
+its error. A backend may run the kernel and tell of a failure later, where values are read
+(``Backend.check``). An array that stands for a Tensor under a transformation has no values here:
+what is computed with it checks again, or shows the error in its result.
 """
 
 from __future__ import annotations
@@ -52,16 +53,40 @@ def _explain(explain: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         explain(*arguments)
 
 
-def _check_on_host(array: Any, explain: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+def _check_elsewhere(
+    name: str, subject: str, words: tuple[Any, ...], explain: Callable[..., None],
+    arguments: tuple[Any, ...],
+) -> None:  # fmt: skip
     """The check of an array of another backend; of samples, which are looked at later, none."""
-    if foreign(array) is not None:
+    where = foreign(words[0])
+    if where is None:
+        return
+    kernel = _kernel(name)
+    if not words[0].flags.c_contiguous:
+        words = (capture.copied(words[0]), *words[1:])
+    total = words[0].size
+    if not capture.computes() or where.check(kernel, total, words, subject):
+        launch = total, _GRAIN, words
+        capture.note_check(kernel, launch, _explained_elsewhere, (subject, words[0]))
+    else:
         capture.check(explain, *arguments)
+
+
+def _explained_elsewhere(subject: str, array: Any) -> None:
+    """Stands for the explanation of a check whose backend explains it."""
+
+
+def subject_of(operation: Any) -> str:
+    """What the error of a check in a program of another backend is about."""
+    return str(operation.arguments[0])
 
 
 def check_classes(target: Array, classes: int, ignored: int) -> None:
     """Raise torch's error if an int64 target is neither one of the classes nor the ignored one."""
     if target.__class__ is not np.ndarray:
-        _check_on_host(target, _explain_classes, (target, classes, ignored))
+        words = target, ignored, classes
+        arguments = target, classes, ignored
+        _check_elsewhere("classes", "nll_loss(): a target", words, _explain_classes, arguments)
         return
     words = target, ignored, classes
     check("classes", words, _explain_classes, target, classes, ignored)
@@ -73,10 +98,18 @@ def _explain_classes(target: Array, classes: int, ignored: int) -> None:
         raise IndexError(f"Target {target.flat[wrong[0]]} is out of bounds.")
 
 
-def check_inside(index: Array, size: int, explain: Callable[..., None], *arguments: Any) -> None:
-    """``explain(*arguments)``, which raises unless all indices of int64 are in [0, size)."""
+def check_inside(
+    subject: str, index: Array, size: int, explain: Callable[..., None], *arguments: Any
+) -> None:
+    """``explain(*arguments)``, which raises unless all indices of int64 are in [0, size).
+
+    ``subject`` is what an error that comes later is about, as "gather(): an index".
+    """
     if index.__class__ is not np.ndarray:
-        _check_on_host(index, explain, arguments)
+        if size < 1:  # and whatever the values are, there are none or they are wrong
+            _check_at_once(index, explain, arguments)
+        else:
+            _check_elsewhere("classes", subject, (index, 0, size), explain, arguments)
         return
     if capture.active is None or size < 1:
         capture.check(explain, *arguments)
@@ -84,19 +117,49 @@ def check_inside(index: Array, size: int, explain: Callable[..., None], *argumen
         check("classes", (index, 0, size), explain, *arguments)  # to ignore 0 changes nothing
 
 
+def _check_at_once(array: Any, explain: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    """The check of an array of another backend on the host; of samples none."""
+    if foreign(array) is not None:
+        capture.check(explain, *arguments)
+
+
 def check_probabilities(array: Array, argument: str = "input") -> None:
     """Raise torch's error if an element of an argument is not in [0, 1]."""
-    _check_elements("probabilities", array, _EXPLAIN_PROBABILITIES[argument])
+    subject = f"binary_cross_entropy(): an element of {argument}"
+    _check_elements("probabilities", subject, array, _EXPLAIN_PROBABILITIES[argument])
 
 
 def check_not_negative(array: Array) -> None:
     """Raise torch's error for a variance of which an element is below zero."""
-    _check_elements("no_negatives", array, _explain_negatives)
+    subject = "gaussian_nll_loss(): an element of var"
+    _check_elements("no_negatives", subject, array, _explain_negatives)
 
 
-def _check_elements(name: str, array: Array, explain: Callable[[Array], None]) -> None:
+def check_fractions(subject: str, array: Array, explain: Callable[[Array], None]) -> None:
+    """``explain(array)``, which raises unless all of a few elements are in [0, 1]."""
+    if array.__class__ is np.ndarray:
+        capture.check(explain, array)
+    else:
+        _check_elements("probabilities", subject, array, explain)
+
+
+def check_signs(subject: str, array: Array, explain: Callable[[Array], None]) -> None:
+    """``explain(array)``, which raises if one of a few elements is below zero."""
+    if array.__class__ is np.ndarray:
+        capture.check(explain, array)
+    else:
+        _check_elements("no_negatives", subject, array, explain)
+
+
+def _check_elements(
+    name: str, subject: str, array: Array, explain: Callable[[Array], None]
+) -> None:
     if array.__class__ is not np.ndarray:
-        _check_on_host(array, explain, (array,))
+        if array.dtype.kind in "fV":
+            name = f"{name}_{name_of(array.dtype)}"
+            _check_elsewhere(name, subject, (array,), explain, (array,))
+        else:
+            _check_at_once(array, explain, (array,))
         return
     if array.dtype.kind in "fV":
         check(f"{name}_{name_of(array.dtype)}", (array,), explain, array)
@@ -120,5 +183,6 @@ _EXPLAIN_PROBABILITIES = {
 
 
 __all__ = [
-    "check", "check_classes", "check_inside", "check_not_negative", "check_probabilities",
+    "check", "check_classes", "check_fractions", "check_inside", "check_not_negative",
+    "check_probabilities", "check_signs", "subject_of",
 ]  # fmt: skip

@@ -217,7 +217,7 @@ class PointwiseProgram:
         if capture.active is not None:
             if made := capture.hand_over("pointwise", self, operands, into):
                 return made[0]
-        operands = tuple([where.from_host(x) if x.__class__ is np.ndarray else x for x in operands])
+        operands = tuple([where.constant(x) if x.__class__ is np.ndarray else x for x in operands])
         if into:
             return where.pointwise(self, operands[:-1], operands[-1])
         return where.pointwise(self, operands, None)

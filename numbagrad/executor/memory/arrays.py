@@ -63,7 +63,7 @@ def filled_like(
 def constant_beside(array: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> Any:
     """Values that follow from shapes alone, by the backend of an array that they are used with."""
     where = home_of(array)
-    return capture.constant(values if where is None else where.from_host(values))
+    return capture.constant(values if where is None else where.constant(values))
 
 
 def set_all(array: np.ndarray[Any, Any], value: Any) -> None:

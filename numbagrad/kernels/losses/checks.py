@@ -39,7 +39,7 @@ def classes(args, lo, hi):
     for k in range(lo, hi):
         target = load(targets, k, int64)
         wrong |= int64(target != ignored) & (int64(target < 0) | int64(target >= number))
-    if wrong != 0:
+    if wrong != 0 and load(given.failed, 0, int64) == 0:  # the first is told of
         store(given.failed, 0, given.failure, int64)
 
 
@@ -52,7 +52,7 @@ def probabilities(args, lo, hi):
     for k in range(lo, hi):
         value = load(elements, k, element)
         wrong |= int64(not (value >= 0 and value <= 1))  # NaN is neither
-    if wrong != 0:
+    if wrong != 0 and load(given.failed, 0, int64) == 0:  # the first is told of
         store(given.failed, 0, given.failure, int64)
 
 
@@ -64,5 +64,5 @@ def no_negatives(args, lo, hi):
     wrong = int64(0)
     for k in range(lo, hi):
         wrong |= int64(load(elements, k, element) < 0)
-    if wrong != 0:
+    if wrong != 0 and load(given.failed, 0, int64) == 0:  # the first is told of
         store(given.failed, 0, given.failure, int64)

@@ -111,7 +111,7 @@ def embedding_bag(
         )
     input = input.long()
     array = input._array
-    check_inside(array, rows, _check_rows_of_bags, array, rows)
+    check_inside("embedding_bag(): an index", array, rows, _check_rows_of_bags, array, rows)
     padding = None if padding_idx is None else padding_idx % rows
     counts = None if padding is None else input != padding
     if max_norm is not None:
@@ -360,7 +360,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         capture.refuse("one_hot() without num_classes, whose size depends on values")
         num_classes = max(int(index.max()) + 1, 0)
-    check_inside(index, num_classes, _check_classes, index, num_classes)
+    check_inside("one_hot(): a class", index, num_classes, _check_classes, index, num_classes)
     return new_tensor(capture.call(_rows_of_identity, index, num_classes))
 
 

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
+from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...executor import capture
+from ...executor.families.checks import check_inside
 from ...ops.arguments.requirements import require_tensor
 from ...ops.arguments.shapes import common_shape
 from ...ops.conversion.dtypes import cast
@@ -276,7 +278,8 @@ def multi_margin_loss(
             f"{list(target.shape)}. Input has shape {list(input.shape)}."
         )
     if not is_transformed(classes):
-        capture.check(_check_classes, classes._array, count)
+        array = classes._array
+        check_inside("multi_margin_loss(): a target", array, count, _check_classes, array, count)
     if weight is not None and weight._array.shape != (count,):
         raise RuntimeError(
             f"inconsistent weight size, expected {count} but got {list(weight.shape)}"
@@ -322,12 +325,22 @@ def multilabel_margin_loss(
         )
     classes = target.reshape(-1, target._array.shape[-1] if target.ndim else 1)
     if not is_transformed(target):
-        capture.check(_check_listed, classes._array)
+        _check_lists(classes)
     scores = input.reshape(classes._array.shape)
     short = (1 - scores.unsqueeze(2) + scores.unsqueeze(1)).clamp_min(0)
     between = _between(classes)
     loss = (short.masked_fill(between == 0, 0.0) * between).sum((1, 2)) / classes._array.shape[1]
     return reduce_loss(loss if input.ndim == 2 else loss.squeeze(0), reduction)
+
+
+def _check_lists(classes: Tensor) -> None:
+    """Raise unless all elements are classes, or the -1 that ends a list."""
+    array = classes._array
+    if foreign(array) is None:
+        capture.check(_check_listed, array)
+        return
+    subject, count = "multilabel_margin_loss(): a target, counted from -1,", array.shape[1] + 1
+    check_inside(subject, (classes + 1)._array, count, _check_listed, array)
 
 
 def _check_listed(classes: Array) -> None:

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...dispatch.policies import autocasts
-from ...executor import capture
 from ...executor.families import indexing
 from ...executor.families import interpolation as nearest
-from ...executor.memory.arrays import filled
+from ...executor.memory.arrays import constant_beside, filled_like
 from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import folded
@@ -305,11 +304,12 @@ def _nearest(array: Array, grid: Grid, adjoint: bool) -> Array:
             return nearest.gathered_back(array, grid.sizes, words)
         return nearest.repeated(array, grid.counts, words)
     for dim, (n, places) in enumerate(zip(grid.sizes, _places(grid), strict=True)):
-        places = capture.constant(places)
+        places = constant_beside(array, places)
         if not adjoint:
             array = indexing.index_select(array, dim + 2, places)
             continue
-        summed = filled((*array.shape[: dim + 2], n, *array.shape[dim + 3 :]), array.dtype, 0)
+        shape = (*array.shape[: dim + 2], n, *array.shape[dim + 3 :])
+        summed = filled_like(array, shape, array.dtype, 0)
         indexing.index_add(summed, dim + 2, places, array)
         array = summed
     return array
@@ -322,7 +322,7 @@ def _resampled(array: Array, grid: Grid, adjoint: bool) -> Array:
     rank = len(grid.sizes)
     for dim, (n, count, step) in enumerate(zip(grid.sizes, grid.counts, grid.steps(), strict=True)):
         matrix = _weights(grid, n, count, step, array.dtype)
-        matrix = capture.constant(matrix.T if adjoint else matrix)
+        matrix = constant_beside(array, matrix.T if adjoint else matrix)
         array = along(new_tensor(array), dim - rank, new_tensor(matrix))._array
     return array
 
@@ -337,6 +337,7 @@ def _operator(name: str) -> TensorOperator:
         grad_fn=f"Upsample{name}Backward0",
         batch=folded,
         tangent=multilinear,
+        portable=True,
     )
     backward = TensorOperator(
         "upsample_backward",
@@ -345,6 +346,7 @@ def _operator(name: str) -> TensorOperator:
         grad_fn=f"Upsample{name}BackwardBackward0",
         batch=folded,
         tangent=multilinear,
+        portable=True,
     )
     return operator
 

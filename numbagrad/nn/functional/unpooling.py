@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import scalar_type_name
-from ...executor import capture
+from ...executor.families.checks import check_inside
 from ...ops.arguments.kinds import Sizes
 from ...ops.creation.filled import zeros
 from ...ops.creation.random import rand
@@ -160,8 +160,10 @@ def _max_unpool_of(rank: int, shapes: str) -> Callable[..., Tensor]:
             sizes, kernel, steps, per_dimension(padding, rank, "padding"), output_size
         )
         if not is_transformed(indices):  # of samples, scatter() checks them all
-            capture.check(_check_places, indices._array, sizes)
-        flat = zeros(*leading, int(np.prod(sizes)), dtype=input.dtype)
+            places, count = indices._array, int(np.prod(sizes))
+            subject = f"max_unpool{rank}d(): an index"
+            check_inside(subject, places, count, _check_places, places, sizes)
+        flat = zeros(*leading, int(np.prod(sizes)), dtype=input.dtype, device=input.device)
         made = scatter(flat, -1, indices.flatten(-rank), input.flatten(-rank))
         return made.reshape(*leading, *sizes)
 

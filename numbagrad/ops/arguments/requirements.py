@@ -208,7 +208,7 @@ def leaf(
     if out is not None:
         return write(out, array)
     if where is not None:
-        array = capture.call(where.from_host, array)
+        array = capture.call(where.constant, array)
     if requires_grad and array.dtype.kind not in "fcV":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return new_tensor(array, bool(requires_grad))

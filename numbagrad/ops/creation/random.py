@@ -20,6 +20,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...backend import Backend, backend_for, foreign, shared_by
 from ...dtype import int64, scalar_type_name
 from ...executor import capture
+from ...executor.families.checks import check_signs
 from ...executor.families.conversion import convert
 from ...executor.memory.arrays import filled, new_array
 from ...executor.plan.sharing import check_written_once
@@ -322,7 +323,10 @@ def normal(
         return _normal_of_operators(generator, shape, kind, mean, std)
     given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
     if (place := shared_by("normal", given)) is not None and place.generator_class is not None:
-        capture.check(_check_deviations, given[1])
+        if isinstance(std, Tensor):
+            check_signs("normal(): an element of std", std._array, _check_deviations)
+        else:
+            _check_deviations(std)
         array = _normal_elsewhere(generator, new_array(shape, kind, place), mean, std)
     else:
         array = capture.drawn(partial(_normal, generator), shape, kind, *given)

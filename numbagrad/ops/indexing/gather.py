@@ -106,19 +106,19 @@ def check_index(name: str, input: Tensor, dim: int, index: Tensor) -> Array:
     if is_transformed(index):
         return index._array
     array = _index_of(name, index)
-    size = size_along(input._array, dim)
-    check_inside(array, size, _check_places, name, input._array.shape, dim, array)
+    _check_places(name, input._array, dim, array)
     return array
 
 
-def _check_places(name: str, shape: tuple[int, ...], dim: int, array: Array) -> None:
-    """Raise torch's errors for an index of another rank than the input, or out of range."""
-    if max(array.ndim, 1) != max(len(shape), 1):
+def _check_places(name: str, array: Array, dim: int, index: Array) -> None:
+    """Raise torch's errors for an index of another rank than the array, or out of range."""
+    if max(array.ndim, 1) != max(index.ndim, 1):
         other = "input" if name == "gather" else "self"
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {other} tensor"
         )
-    check_range(array, dim, shape[dim] if shape else 1)
+    size = size_along(array, dim)
+    check_inside(f"{name}(): an index", index, size, check_range, index, dim, size)
 
 
 def vector_of(name: str, index: Tensor) -> Array:
@@ -141,8 +141,7 @@ def _gathered(array: Array, dim: int, index: Array) -> Array:
         made = copies.read_elements(array, dim, index)
         if made is not None:
             return made
-    size = size_along(array, dim)
-    check_inside(index, size, _check_places, "gather", array.shape, dim, index)
+    _check_places("gather", array, dim, index)
     for place, (size, limit) in enumerate(zip(index.shape, array.shape, strict=False)):
         if place != dim and size > limit:
             raise RuntimeError(
@@ -178,7 +177,9 @@ def checking(rule: Any) -> Any:
         input, dim, index = arguments[:3]
         if mapped[2] and not is_transformed(index):
             sizes = input._array.shape[1:] if mapped[0] else input._array.shape
-            check_range(index._array, dim, sizes[dim] if sizes else 1)
+            array, size_of_dim = index._array, sizes[dim] if sizes else 1
+            subject = f"{operator.name}(): an index"
+            check_inside(subject, array, size_of_dim, check_range, array, dim, size_of_dim)
         return rule(operator, size, arguments, mapped)
 
     return checked
@@ -302,7 +303,7 @@ def _selected(array: Array, dim: int, index: Array) -> Array:
         if made is not None:
             return made
     size = size_along(array, dim)
-    check_inside(index, size, _check_rows, index, size)
+    check_inside("index_select(): an index", index, size, _check_rows, index, size)
     shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
     return executor.index_select(array, dim, index).reshape(shape)
 
@@ -407,7 +408,8 @@ def _embedded_rows(weight: Array, indices: Array) -> Array:
         made = copies.read_rows(weight, 0, indices)
         if made is not None:
             return made
-    check_inside(indices, weight.shape[0], _check_rows, indices, weight.shape[0])
+    size = weight.shape[0]
+    check_inside("embedding(): an index", indices, size, _check_rows, indices, size)
     return taken(weight, (indices,))
 
 

@@ -84,7 +84,7 @@ def put_values(array: Array, arrays: Key, values: Array, accumulate: bool) -> Ar
 def write_values(array: Array, arrays: Key, values: Array, accumulate: bool) -> None:
     if (where := foreign(array)) is not None:
         if values.__class__ is np.ndarray and values.ndim == 0:
-            values = where.from_host(values)
+            values = where.constant(values)
         _write_elsewhere(where, array, arrays, values, accumulate)
         return
     if not accumulate:
@@ -102,7 +102,7 @@ def beside(array: Array, arrays: Key) -> Key:
     where = foreign(array)
     if where is None:
         return arrays
-    return tuple([where.from_host(x) if x.__class__ is np.ndarray else x for x in arrays])
+    return tuple([where.constant(x) if x.__class__ is np.ndarray else x for x in arrays])
 
 
 def _order_of(array: Array, arrays: Key) -> tuple[list[int], int]:

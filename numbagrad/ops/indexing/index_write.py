@@ -95,7 +95,9 @@ def _rows_inside(
     array = vector_of(name, index)
     _check_rows(name, input, dim, array, source)
     size = size_along(input._array, dim)
-    check_inside(array, size, _check_range, name, array, input._array.ndim, dim, size)
+    rank = input._array.ndim
+    subject = f"{name}(): an index"
+    check_inside(subject, array, size, _check_range, name, array, rank, dim, size)
     return dim, array
 
 

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
+from ...backend import foreign
 from ...executor import capture
+from ...executor.families.checks import check_inside
 from ...executor.families.indexing import strided_view
 from ...executor.memory.arrays import filled_like
 from ...executor.plan.forms import spread
@@ -68,6 +70,18 @@ _masked_scatter = TensorOperator(
 
 
 def _check_source(mask: Array, size: int) -> None:
+    """Raise torch's error unless there is an element of the source for each that is written."""
+    if foreign(mask) is None:
+        capture.check(_explain_source, mask, size)
+        return
+    count = new_tensor(mask).sum()._array
+    subject = (
+        "masked_scatter(): the number of ones in mask, counted from the source's last element,"
+    )
+    check_inside(subject, count, size + 1, _explain_source, mask, size)
+
+
+def _explain_source(mask: Array, size: int) -> None:
     if size < int(mask.sum()):
         raise RuntimeError("Number of elements of source < number of ones in mask")
 
@@ -89,7 +103,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if is_transformed((input, mask, source)):
         return _scattered_by_mask(input, mask, source, shape)
     chosen = capture.copied(strided_view(mask._array, shape, spread(mask._array, shape)))
-    capture.check(_check_source, chosen, source._array.size)
+    _check_source(chosen, source._array.size)
     if input._array.shape != shape:
         input = expand(input, shape)
     return _masked_scatter(input, chosen, source)

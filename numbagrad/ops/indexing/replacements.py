@@ -22,8 +22,7 @@ from ..pointwise.functions import ceil, floor
 from ..pointwise.functions import round as nearest_number
 from ..pointwise.selection import where
 from ..reductions.sorting import _INTERPOLATIONS as INTERPOLATIONS
-from ..reductions.sorting import _check_fractions as check_fractions
-from ..reductions.sorting import quantile, sort
+from ..reductions.sorting import fractions_of, quantile, sort
 from ..reductions.statistics import vector_norm
 from ..views.strided import as_strided, extent, overlaps
 from ..views.view import reshape, unsafe_view
@@ -243,11 +242,10 @@ def nanquantile(
             "nanquantile() interpolation must be one of linear, lower, higher, midpoint or "
             f"nearest, but got {interpolation}"
         )
-    if not isinstance(q, Tensor):
-        q = new_tensor(constant_beside(array, np.array(q, array.dtype)))
-    if q.dtype is not input.dtype:
+    if isinstance(q, Tensor) and q.dtype is not input.dtype:
         raise RuntimeError("nanquantile() q tensor must be same dtype as the input tensor")
-    capture.check(check_fractions, q._array)
+    fractions = fractions_of(q, array)
+    q = q if isinstance(q, Tensor) else new_tensor(fractions)
     place = 0 if dim is None else dimension(array.ndim, dim)
     rows = reshape(input, (-1,)) if dim is None else input.movedim(place, -1)
     ordered = sort(rows, -1).values  # NaN behind all numbers

@@ -6,17 +6,21 @@ tensors and masks then index that view. (NumPy counts ints among the index array
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...backend import foreign, is_array, on_host
+from ...backend import array_namespace, foreign, is_array, on_host
 from ...executor import capture
+from ...executor.families.checks import check_inside
 from ...executor.families.conversion import convert
 from ...executor.families.copying import are_inside
 from ...executor.families.indexing import strided_view
+from ...executor.families.pointwise import GRAIN, PointwiseProgram
 from ...executor.plan.forms import ShapesDiffer, broadcast, spread
+from ...formula import trace, where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import Transformed
 from ..operators.pointwise_operator import pointwise
@@ -149,9 +153,7 @@ class Subscript:
 
 def places_where(mask: Array) -> tuple[Array, ...]:
     """Indices of the elements that hold, an array for each dimension, on the device of the mask."""
-    found = on_host(mask).nonzero()
-    where = foreign(mask)
-    return found if where is None else tuple([where.from_host(x) for x in found])
+    return tuple(array_namespace(mask).nonzero(mask))
 
 
 def _as_tuple(key: Any) -> Sequence[Any]:
@@ -284,17 +286,26 @@ def _wrapped(index: Array, order: int, size: int) -> Array:
 
 def wrap_indices(index: Array, size: int, error: Any) -> Array:
     """Indices counted from 0, or the exception ``error(index)`` for one out of range."""
+    made: Array
+    if size > 0 and foreign(index) is not None:  # a bad one is told of where values are read
+        made = _counted_from_zero().run(index, size)
+        check_inside("indexing: an index", made, size, _check_bounds, index, size, error)
+        return made
     if capture.active is not None:  # a program wraps them, or raises, at each run
         capture.check(_check_bounds, index, size, error)
-        made: Array = pointwise("remainder")(new_tensor(index), size)._array
+        made = pointwise("remainder")(new_tensor(index), size)._array
         return made
     if are_inside(index, size):
         return index
-    on_the_host = on_host(index)
-    _check_bounds(on_the_host, size, error)
-    wrapped = np.where(on_the_host < 0, on_the_host + size, on_the_host)
-    where = foreign(index)
-    return wrapped if where is None else where.from_host(wrapped)
+    _check_bounds(index, size, error)
+    return np.where(index < 0, index + size, index)
+
+
+@functools.cache
+def _counted_from_zero() -> PointwiseProgram:
+    """Indices of which those below 0 are counted from the end."""
+    formula = functools.partial(trace, lambda x, y: where(x < 0, x + y, x))
+    return PointwiseProgram("from_zero", formula, "same", GRAIN)
 
 
 def _check_bounds(index: Array, size: int, error: Any) -> None:
@@ -307,7 +318,13 @@ INT64 = np.dtype(np.int64)
 
 def widened(index: Array) -> Array:
     """Indices of int32 or int64 as int64."""
-    return index if index.dtype == INT64 else capture.call(_as_int64, index)
+    if index.dtype == INT64:
+        return index
+    if foreign(index) is not None:
+        made: Array = capture.forward("to_copy", convert, [index, INT64])
+        return made
+    wide: Array = capture.call(_as_int64, index)
+    return wide
 
 
 def _as_int64(index: Array) -> Array:

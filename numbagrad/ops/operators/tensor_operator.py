@@ -319,7 +319,7 @@ class TensorOperator(Operator):
         """
         own = where.forward_of(self)
         if own is None and not self.portable:
-            if self.name not in where.hosted:
+            if not where.hosts:
                 where.refuse(self.name)
             own = functools.partial(where.call, self.forward)
         shared_by(self.name, arrays)

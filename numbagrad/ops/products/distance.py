@@ -19,6 +19,7 @@ from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks
 from ..arguments.kinds import Real
 from ..arguments.shapes import common_shape
+from ..indexing.index_arrays import taken
 from ..methods.registry import method
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
@@ -133,14 +134,13 @@ def cdist(
 
 def _pairs(array: Array) -> Array:
     """The places of all pairs of different rows of a matrix in a square one, row by row."""
-    count = len(array)
+    count = array.shape[0]
     rows, columns = np.triu_indices(count, 1)
     return constant_beside(array, rows * count + columns)
 
 
 def _chosen(array: Array, p: float) -> Array:
-    made: Array = _distances(array, array, p, False).reshape(-1)[_pairs(array)]
-    return made
+    return taken(_distances(array, array, p, False).reshape(-1), (_pairs(array),))
 
 
 def _pull_pairs(grad: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor:
@@ -155,7 +155,9 @@ def _pull_pairs(grad: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor
     return _pull(square(grad), input, input, p, square(result))
 
 
-_pdist = TensorOperator("pdist", lambda input, p: _chosen(input, p), {"input": _pull_pairs})
+_pdist = TensorOperator(
+    "pdist", lambda input, p: _chosen(input, p), {"input": _pull_pairs}, portable=True
+)
 
 
 def pdist(input: Tensor, p: Real = 2.0) -> Tensor:

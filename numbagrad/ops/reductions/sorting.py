@@ -18,6 +18,7 @@ from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...executor import capture
 from ...executor.families import indexing as executor
+from ...executor.families.checks import check_fractions
 from ...executor.families.conversion import dense_like
 from ...executor.memory.arrays import constant_beside, copy_elements
 from ...number_range import check_bits, wrapped_number
@@ -247,6 +248,19 @@ def _check_fractions(fractions: Array) -> None:
         )
 
 
+def fractions_of(q: Tensor | Real, array: Array) -> Array:
+    """The fractions of a quantile beside an array, which are checked to be in [0, 1]."""
+    if isinstance(q, Tensor):
+        if q._array.ndim > 1:
+            _check_fractions(q._array)
+        check_fractions("quantile(): an element of q", q._array, _check_fractions)
+        return q._array
+    given = np.array(q, array.dtype)
+    capture.check(_check_fractions, given)
+    made: Array = constant_beside(array, given)
+    return made
+
+
 _ranks_of_rows = TensorOperator(
     "quantile",
     lambda input, fractions, interpolation: _ranks(input, fractions, interpolation),
@@ -287,10 +301,7 @@ def quantile(
             f"quantile() q tensor must be same dtype as the input tensor, {input.dtype}, but is "
             f"{q.dtype}"
         )
-    fractions = (
-        q._array if isinstance(q, Tensor) else constant_beside(array, np.array(q, array.dtype))
-    )
-    capture.check(_check_fractions, fractions)
+    fractions = fractions_of(q, array)
     place = 0 if dim is None else dimension(array.ndim, dim)
     rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(place, -1)
     ordered = sort(rows, -1).values

@@ -17,7 +17,7 @@ from ... import half_precision as half
 from ...autograd import tensor_interface as tensors
 from ...dtype import dtype as DType
 from ...dtype import dtype_from_name, get_default_dtype, scalar_type_name
-from ...executor import capture
+from ...executor.families.checks import check_signs
 from ...executor.families.conversion import convert
 from ...executor.families.reduction import Reduction, ReductionProgram
 from ...formula import abs, exp, log, pow, sqrt, where
@@ -314,7 +314,8 @@ def _check_weights(input: Tensor, fweights: Tensor | None, aweights: Tensor | No
         if weights._array.size != columns:
             raise RuntimeError(f"cov(): expected {name} to have the same numel as the columns")
         if not is_transformed(weights):
-            capture.check(_check_no_negatives, name, weights._array)
+            explain = functools.partial(_check_no_negatives, name)
+            check_signs(f"cov(): an element of {name}", weights._array, explain)
 
 
 def _check_no_negatives(name: str, weights: np.ndarray[Any, Any]) -> None:

@@ -421,7 +421,7 @@ def repeat_interleave(
         )
     places = np.repeat(np.arange(shape[dim]), counts)
     where = foreign(input._array)
-    index = places if where is None else where.from_host(places)
+    index = places if where is None else where.constant(places)
     return input.index_select(dim, new_tensor(index))
 
 

@@ -14,3 +14,10 @@ def pytest_configure(config: pytest.Config) -> None:
             "tests/cuda needs a GPU or NUMBA_ENABLE_CUDASIM=1, and pip install numbagrad[cuda]; "
             "'make cuda' sees to that"
         )
+
+
+@pytest.fixture(autouse=True)
+def _no_failure_is_left():
+    """What a device-side assert noted was raised by the test that caused it."""
+    yield
+    torch.cuda.synchronize()

@@ -146,9 +146,8 @@ def test_draws_from_arrays():
     made = torch.normal(mean, torch.ones(2, device="cuda"))
     assert made[1] > 50 and made.is_cuda and made.requires_grad
     for call, text in (
-        (lambda: torch.bernoulli(p + 1), "to be in"),
         (lambda: p.exponential_(-1.0), "lambda > 0"),
-        (lambda: torch.normal(mean, -weights[1:]), "std >= 0"),
+        (lambda: torch.normal(mean, -1.0), "std >= 0"),
         (lambda: torch.multinomial(-weights, 1), "element < 0"),
     ):
         with pytest.raises(RuntimeError, match=text):
@@ -156,8 +155,8 @@ def test_draws_from_arrays():
 
 
 def test_dropout_draws_on_the_device(monkeypatch):
-    monkeypatch.setattr(torch.random, "default_generator", None)
     x = torch.ones(200, device="cuda", requires_grad=True)
+    monkeypatch.setattr(torch.random, "default_generator", None)
     made = F.dropout(x, 0.25)
     made.sum().backward()
     assert set(made.tolist()) == {0.0, float(np.float32(1 / 0.75))}

@@ -16,6 +16,14 @@ def device():
     return "cuda"
 
 
+def test_indices_are_checked(device):
+    """On this device nobody waits for the check: ``test_asserts.py``."""
+    index = torch.tensor([3], device=device)
+    torch.ones(3, 2, device=device).index_select(0, index)
+    with pytest.raises(RuntimeError, match="device-side assert"):
+        torch.cuda.synchronize()
+
+
 def test_a_compiled_step_is_launches_alone():
     """Once it is recorded each call runs the same launches, fewer than the first."""
     net = network().to("cuda")

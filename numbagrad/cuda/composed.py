@@ -1,0 +1,303 @@
+"""Forwards that are composed of operators which have kernels here, where the CPU's loops in NumPy.
+
+``forwards.py`` has them in its tables. Their Tensors stand for the memory of arguments alone:
+nothing is recorded for gradients, which the operator around has. Nothing here waits for the device.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd.grad_mode import no_grad
+from ..tensor import Tensor, new_tensor
+from .array import CudaArray
+
+if TYPE_CHECKING:
+    from .backend import CudaBackend
+
+_torch: Any = importlib.import_module("numbagrad")
+
+
+def composed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A forward on arrays from a function of Tensors."""
+
+    @functools.wraps(function)
+    def forward(where: CudaBackend, *arguments: Any) -> Any:
+        with no_grad():
+            return _arrays(function(*[_tensors(x) for x in arguments]))
+
+    return forward
+
+
+def _tensors(value: Any) -> Any:
+    if isinstance(value, CudaArray):
+        return new_tensor(value)
+    if value.__class__ in (list, tuple):
+        return value.__class__([_tensors(x) for x in value])
+    return value
+
+
+def _arrays(value: Any) -> Any:
+    return tuple([_arrays(x) for x in value]) if isinstance(value, tuple) else value._array
+
+
+def _constant(values: Any, like: Tensor) -> Tensor:
+    """Values that follow from shapes alone, on the device of a tensor."""
+    from ..executor.memory.arrays import constant_beside
+
+    return new_tensor(constant_beside(like._array, np.asarray(values)))
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+@composed
+def median_places(array: Tensor, dim: int, ignore_nan: bool) -> Tensor:
+    """Indices of lower medians, kept dimensions; NaN sorts last, and wins if not ignored."""
+    return _median_places(array, dim, ignore_nan)
+
+
+def _median_places(array: Tensor, dim: int, ignore_nan: bool) -> Tensor:
+    order = array.argsort(dim, stable=True)
+    size = array.shape[dim]
+    shape = [1 if k == dim else n for k, n in enumerate(array.shape)]
+    place = array.new_full(shape, (size - 1) // 2, dtype=_torch.int64)
+    if array.is_floating_point():
+        nans = (array != array).sum(dim, keepdim=True)
+        if ignore_nan:
+            place = (size - nans - 1).clamp_min(0).div(2, rounding_mode="floor")
+        else:
+            place = _torch.where(nans > 0, size - nans, place)
+    return order.gather(dim, place)
+
+
+def median(ignore_nan: bool) -> Callable[..., Any]:
+    """The forward of the median of all elements, or of those of each row."""
+
+    @composed
+    def forward(input: Tensor, rows: bool) -> Tensor:
+        flat = input.reshape(input.shape[0] if rows else 1, -1)
+        if not flat.shape[1]:
+            from ..ops.reductions.extremum import _nan_as
+
+            made: Tensor = flat.new_full(flat.shape[:1], _nan_as(input._array.dtype).item())
+        else:
+            made = flat.gather(1, _median_places(flat, 1, ignore_nan))[:, 0]
+        return made if rows else made[0]
+
+    return forward
+
+
+@composed
+def mode_places(array: Tensor, dim: int) -> Tensor:
+    """Indices of the last of the least of the most frequent entries, kept dimensions."""
+    order = array.argsort(dim, stable=True)
+    if not array.ndim:
+        return order
+    ordered = array.gather(dim, order).movedim(dim, -1)
+    places = _torch.arange(ordered.shape[-1], device=array.device)
+    first = _torch.ones(ordered.shape, dtype=_torch.bool, device=array.device)
+    first[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    starts = _torch.where(first, places, 0).cummax(-1).values
+    last = (places - starts).argmax(-1, keepdim=True)
+    return order.gather(dim, last.movedim(-1, dim))
+
+
+@composed
+def ranks(array: Tensor, fractions: Tensor, interpolation: str) -> tuple[Tensor, ...]:
+    """The places around quantiles of sorted rows, below and above, and how far it is from below."""
+    size = array.shape[-1]
+    found = (fractions.to(array.dtype) * (size - 1)).expand(*array.shape[:-1], fractions.numel())
+    nans = (array != array).any(-1, keepdim=True)  # sorted behind all numbers
+    found = _torch.where(nans, float(size - 1), found)
+    rounded = {"lower": _torch.floor, "higher": _torch.ceil, "nearest": _torch.round}
+    found = rounded[interpolation](found) if interpolation in rounded else found
+    below, above = found.floor(), found.ceil()
+    middle = interpolation == "midpoint"
+    weights = _torch.full_like(found, 0.5) if middle else found - below
+    return below.long(), above.long(), weights
+
+
+# --- masks and windows ----------------------------------------------------------------------------
+
+
+def _numbers(mask: Tensor, size: int) -> Tensor:
+    """For each element the number of those before it that hold, as a place among ``size``."""
+    return (mask.reshape(-1).cumsum(0) - 1).clamp(0, max(size - 1, 0))
+
+
+@composed
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The elements of the source, in their order, where the mask holds."""
+    size = source.numel()
+    if not size or not input.numel():
+        return input.clone()
+    chosen = source.reshape(-1).gather(0, _numbers(mask, size)).reshape(input.shape)
+    return _torch.where(mask, chosen, input)
+
+
+@composed
+def masked_scatter_backward(input: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The elements where the mask holds, in their order, and zeros behind them."""
+    size = math.prod(shape)
+    made = input.new_zeros(size)
+    if size and input.numel():
+        chosen = _torch.where(mask, input, 0).reshape(-1)
+        made = made.scatter_add(0, _numbers(mask, size), chosen)
+    return made.reshape(shape)
+
+
+@composed
+def unfold_backward(
+    array: Tensor, shape: tuple[int, ...], dim: int, size: int, step: int
+) -> Tensor:
+    """The sum of windows (..., count, ..., size), ``step`` apart, in what they were read from."""
+    if not shape:
+        return array.sum().to(array.dtype)
+    count = array.shape[dim]
+    places = (np.arange(count)[:, None] * step + np.arange(size)).reshape(-1)
+    rows = array.movedim(-1, dim + 1).flatten(dim, dim + 1)
+    return array.new_zeros(shape).index_add(dim, _constant(places, array), rows)
+
+
+@composed
+def im2col(input: Tensor, geometry: Any) -> Tensor:
+    """The windows of images (N, C, H, W) as columns (N, C * kernel, windows)."""
+    windows, counts = geometry.windows, geometry.counts()
+    batch, channels = input.shape[:2]
+    padded = _padded(input, windows, counts)
+    view = new_tensor(windows.view(padded._array, counts))
+    return view.reshape(batch, channels * math.prod(windows.kernel), math.prod(counts))
+
+
+def _padded(input: Tensor, windows: Any, counts: Any) -> Tensor:
+    sizes = windows._padded_sizes(input.shape[2:], counts)
+    made = input.new_zeros((*input.shape[:2], *sizes))
+    windows._inside(made, input.shape[2:]).copy_(input)
+    return made
+
+
+@composed
+def col2im(columns: Tensor, geometry: Any) -> Tensor:
+    """The sum of columns into images: an addition for each place of the kernel."""
+    windows, counts, sizes = geometry.windows, geometry.counts(), geometry.sizes
+    channels = columns.shape[1] // math.prod(windows.kernel)
+    parts = columns.reshape(len(columns), channels, *windows.kernel, *counts)
+    padded = windows._padded_sizes(sizes, counts)
+    made = columns.new_zeros((len(columns), channels, *padded))
+    for place, index in windows.places(counts):
+        made[index].add_(parts[(slice(None), slice(None), *place)])
+    return windows._inside(made, sizes).contiguous()
+
+
+@composed
+def adaptive_max_pool(array: Tensor, counts: tuple[int, ...]) -> Tensor:
+    """Flat indices of the largest elements of parts, cut one dimension after another."""
+    from ..nn.functional.pooling import _parts
+
+    sizes = array.shape[2:]
+    where = _torch.arange(math.prod(sizes), device=array.device).reshape(sizes).expand(array.shape)
+    values = array
+    for axis in range(array.ndim - 1, 1, -1):
+        starts, ends = _parts(values.shape[axis], counts[axis - 2])
+        length = int((ends - starts).max(initial=1))
+        spans = np.minimum(starts[:, None] + np.arange(length), ends[:, None] - 1)
+        index, shape = _constant(spans.reshape(-1), array), spans.shape
+        values, where = [
+            x.index_select(axis, index).unflatten(axis, shape) for x in (values, where)
+        ]
+        undefined = values != values
+        last = length - 1 - undefined.flip(axis + 1).byte().argmax(axis + 1)
+        chosen = _torch.where(undefined.any(axis + 1), last, values.argmax(axis + 1))
+        chosen = chosen.unsqueeze(axis + 1)
+        values, where = [x.gather(axis + 1, chosen).squeeze(axis + 1) for x in (values, where)]
+    return where.contiguous()
+
+
+@composed
+def block_diag(matrices: list[Tensor]) -> Tensor:
+    """Matrices along the diagonal of zeros."""
+    blocks = [x if x.ndim == 2 else x.reshape(1, -1) for x in matrices]
+    sizes = [sum([x.shape[k] for x in blocks]) for k in (0, 1)]
+    made = blocks[0].new_zeros(sizes)
+    down = right = 0
+    for x in blocks:
+        height, width = x.shape
+        made[down : down + height, right : right + width] = x
+        down, right = down + height, right + width
+    return made
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+@composed
+def rows_of_identity(index: Tensor, size: int) -> Tensor:
+    """Rows of zeros with a one at the index."""
+    return (index.unsqueeze(-1) == _torch.arange(size, device=index.device)).long()
+
+
+@composed
+def right_and_wrong(classes: Tensor) -> Tensor:
+    """How often the first of two classes is listed, if the second is not: (N, C, C)."""
+    listed = (classes >= 0).long().cumprod(1)
+    right = _torch.zeros_like(classes).scatter_add(1, classes.clamp_min(0), listed)
+    return right.unsqueeze(2) * (right.unsqueeze(1) == 0)
+
+
+# --- linear algebra -------------------------------------------------------------------------------
+
+
+def _over_both(B: Tensor, L: Tensor, upper: bool) -> Tensor:
+    solve = _torch.linalg.solve_triangular
+    if upper:
+        return solve(L, solve(L.mH, B, upper=False), upper=True)
+    return solve(L.mH, solve(L, B, upper=False), upper=True)
+
+
+@composed
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool) -> Tensor:
+    """X with ``L @ L.mH @ X = B``, or ``L.mH @ L @ X = B``."""
+    return _over_both(B, L, upper).contiguous()
+
+
+@composed
+def cholesky_inverse(L: Tensor, upper: bool) -> Tensor:
+    """The inverse of ``L @ L.mH``, or of ``L.mH @ L``."""
+    one = _torch.eye(L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape)
+    return _over_both(one, L, upper).contiguous()
+
+
+@composed
+def matrix_exp(A: Tensor) -> Tensor:
+    """By Padé of degree 13, as the CPU; the number of squarings is read, as torch does."""
+    from ..ops.linear_algebra.matrix_functions import _PADE as c
+    from ..ops.linear_algebra.matrix_functions import _PADE_REACH
+
+    if not A.numel():
+        return A.clone()
+    wide = A.to(_torch.complex128 if A.is_complex() else _torch.float64)
+    needed = (wide.abs().sum(-2).amax(-1) / _PADE_REACH).log2().ceil()
+    needed = _torch.where(needed.isfinite(), needed.clamp_min(0), 0.0)
+    scaled = wide * _torch.exp2(-needed)[..., None, None]
+    eye = _torch.eye(A.shape[-1], dtype=wide.dtype, device=A.device)
+    two = scaled @ scaled
+    four = two @ two
+    six = four @ two
+    odd = scaled @ (
+        six @ (c[13] * six + c[11] * four + c[9] * two)
+        + c[7] * six + c[5] * four + c[3] * two + c[1] * eye
+    )  # fmt: skip
+    even = six @ (c[12] * six + c[10] * four + c[8] * two)
+    even = even + c[6] * six + c[4] * four + c[2] * two + c[0] * eye
+    made = _torch.linalg.solve(even - odd, even + odd)
+    for number in range(int(needed.max())):
+        more = (needed > number)[..., None, None]
+        made = _torch.where(more, made @ made, made)
+    return made.to(A.dtype)

@@ -1,0 +1,205 @@
+"""Launches of the hand-written kernels that the CPU's executor calls by name (``WordKernel``).
+
+Those in ``_OWN`` have a text for GPUs; of all others the CPU's text is compiled with a unit of work
+a thread (``kernels/lifted.py``). Words are those of the CPU's kernel.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..executor.families.checks import subject_of
+from ..executor.plan.operations import Check, Kernel, Memory, View
+from . import asserts, launches
+from .array import CudaArray
+from .driver import driver
+from .driver.source import Source
+from .kernels import indexing as texts
+from .kernels import lifted, nll_loss
+from .launches import Launch, Words, blocks_for
+
+_INDEXING, _NLL_LOSS, _CHECKS = (
+    "kernels.indexing.elements",
+    "kernels.losses.nll_loss",
+    "kernels.losses.checks",
+)
+
+
+def run_word_kernel(module: str, name: str, total: int, words: Sequence[Any]) -> None:
+    """A hand-written kernel over ``total`` units of work, at once."""
+    if total:
+        index = next(x.block.device for x in words if isinstance(x, CudaArray))
+        launches.run(_launches(module, name, total, words), _address, (), index)
+
+
+def lower_kernel(operation: Kernel) -> list[Launch]:
+    """The launches of a ``WordKernel`` of a program."""
+    kernel = operation.kernel
+    return _launches(kernel.module, kernel.name, operation.total, operation.words)
+
+
+def run_check(name: str, total: int, words: Sequence[Any], subject: str) -> None:
+    """A kernel of ``kernels/losses/checks.py`` over the elements of the first of the words."""
+    if total:
+        launches.run([_check(name, total, words, subject)], _address, (), words[0].block.device)
+
+
+def lower_check(operation: Check) -> list[Launch]:
+    """The launch of a check of a program."""
+    if not operation.total:
+        return []
+    subject = subject_of(operation)
+    return [_check(operation.kernel.name, operation.total, operation.words, subject)]
+
+
+def _check(name: str, total: int, words: Sequence[Any], subject: str) -> Launch:
+    size = int(words[2]) if name == "classes" else 0
+    given = (*asserts.words_of(name, subject, size), *words)
+    return _lifted(_CHECKS, name, total, given)
+
+
+def _address(memory: Memory) -> int:
+    return memory.address
+
+
+def packed(given: Sequence[Any]) -> Words:
+    """Arrays, views and ints as words."""
+    words = Words()
+    for word in given:
+        if isinstance(word, View):
+            words.add_view(word)
+        elif isinstance(word, CudaArray):
+            words.add(word.address)
+        else:
+            words.add(word)
+    return words
+
+
+def _launches(module: str, name: str, total: int, given: Sequence[Any]) -> list[Launch]:
+    if not total:
+        return []
+    role, _, kind = name.rpartition("_")
+    own = _OWN.get((module, role))
+    return [_lifted(module, name, total, given)] if own is None else own(kind, total, given)
+
+
+def _lifted(module: str, name: str, total: int, given: Sequence[Any]) -> Launch:
+    words = packed(given)
+    words.add(total)
+    source = _lifted_source(module, name, len(given), driver().threads)
+    return words.launch(source, blocks_for(total, driver().threads))
+
+
+_lifted_source = functools.lru_cache(maxsize=256)(lifted.source)
+
+
+# --- elements by index ----------------------------------------------------------------------------
+
+
+def _read(text: Callable[[int, int], Source], kind: str, total: int, given: Any) -> list[Launch]:
+    """A thread for each element that is read."""
+    words = packed(given)
+    words.add(total)
+    threads = driver().threads
+    return [words.launch(text(int(kind), threads), blocks_for(total * int(given[5]), threads))]
+
+
+_gather = functools.cache(texts.gather_source)
+_index_select = functools.cache(texts.index_select_source)
+
+
+# --- losses of classes ----------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)
+def _class_source(role: str, kind: str, threads: int, lanes: int, weighted: bool = False) -> Source:
+    text: Callable[..., Source] = getattr(nll_loss, f"{role}_source")
+    if role == "partial_counts":
+        return text(kind, weighted, threads, lanes)
+    return text(kind, threads, lanes)
+
+
+def _segments(number: int) -> tuple[int, int]:
+    """How many segments a sum over elements is taken in, and their length."""
+    where = driver()
+    count = min(max(-(-number // (where.threads * where.segment)), 1), where.blocks)
+    length = -(-number // count)
+    return -(-number // length), length
+
+
+def _launch(role: str, kind: str, words: Words, blocks: int, weighted: bool = False) -> Launch:
+    where = driver()
+    source = _class_source(role, kind, where.threads, where.lanes, weighted)
+    return words.launch(source, blocks)
+
+
+def _partial(
+    role: str, kind: str, given: Sequence[Any], number: int, weighted: bool = False
+) -> Any:
+    """The launch that sums segments, where it leaves these, and how many they are."""
+    segments, length = _segments(number)
+    partials = Memory.scratch(segments * 8)
+    words = Words()
+    words.addresses.append((0, partials, 0))
+    words.add(0)
+    rest = packed(given)
+    words.addresses += [(at + 1, memory, offset) for at, memory, offset in rest.addresses]
+    words.add(*rest.words, number, segments, length)
+    return _launch(role, kind, words, segments, weighted), partials, segments
+
+
+def _factors(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
+    """The weights of elements, over their sum for a mean."""
+    factor, target, number, ignored, mean, weights = given
+    classes = 0 if isinstance(weights, int) else weights.size
+    made: list[Launch] = []
+    words = packed((factor, target, number, ignored, weights, classes))
+    if mean and number:
+        launch, partials, segments = _partial(
+            "partial_counts", kind, (target, weights, classes, ignored), number, classes > 0
+        )
+        made.append(launch)
+        words.addresses.append((len(words.words), partials, 0))
+        words.add(0, segments)
+    else:
+        words.add(0, 0)
+    where = driver()
+    return [*made, _launch("factors", kind, words, blocks_for(max(number, 1), where.threads))]
+
+
+def _elements(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
+    words = packed(given)
+    words.add(total)
+    return [_launch("elements", kind, words, blocks_for(total, driver().threads))]
+
+
+def _total(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
+    output, input, target, factor, classes, inner, ignored, number = given
+    launch, partials, segments = _partial(
+        "partial_losses", kind, (input, target, factor, classes, inner, ignored), number
+    )
+    words = packed((output,))
+    words.addresses.append((1, partials, 0))
+    words.add(0, segments)
+    return [launch, _launch("total", kind, words, 1)]
+
+
+def _placed(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
+    """A thread for each element of the gradient."""
+    units = total * int(given[4]) * int(given[5])
+    words = packed(given)
+    words.add(units)
+    return [_launch("placed", kind, words, blocks_for(max(units, 1), driver().threads))]
+
+
+#: By module and name, without the dtype or size behind it.
+_OWN: dict[tuple[str, str], Callable[[str, int, Sequence[Any]], list[Launch]]] = {
+    (_INDEXING, "gather"): functools.partial(_read, _gather),
+    (_INDEXING, "index_select"): functools.partial(_read, _index_select),
+    (_NLL_LOSS, "factors"): _factors,
+    (_NLL_LOSS, "elements"): _elements,
+    (_NLL_LOSS, "total"): _total,
+    (_NLL_LOSS, "placed"): _placed,
+}
