@@ -33,8 +33,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def is_compiling() -> bool:
     """Whether the call is being recorded into a program."""
-    recorder = None if capture.active is None else capture.recorder()
-    return recorder is not None and not getattr(recorder, "observes", False)
+    trace = None if capture.active is None else capture.current_trace()
+    return trace is not None and not getattr(trace, "observes", False)
 
 
 def is_dynamo_compiling() -> bool:

@@ -115,12 +115,12 @@ class TestTheLayer:
     """Functions ask whether it is awake; none is changed."""
 
     def test_sleeps_outside_of_contexts(self):
-        before = layers.awake
+        before = layers.active
         with autocast():
-            assert layers.awake & layers.BITS["autocast"]
+            assert layers.active & layers.BITS["autocast"]
             with autocast(enabled=False):
-                assert layers.awake & layers.BITS["autocast"]
-        assert layers.awake == before
+                assert layers.active & layers.BITS["autocast"]
+        assert layers.active == before
 
     def test_functions_stay_what_they_are(self):
         functions = (torch.mm, torch.Tensor.mm, F.linear, F.cross_entropy, torch.cat)

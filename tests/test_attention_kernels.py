@@ -129,7 +129,7 @@ def test_layers_that_others_need_do_not_change_the_way_of_a_call():
     other = threading.Thread(target=casts)
     other.start()
     try:
-        assert entered.wait(60) and layers.awake
+        assert entered.wait(60) and layers.active
         node = F.scaled_dot_product_attention(q, k, v, is_causal=True).grad_fn
         assert max([x.size for x in node.kept]) == 300
         names = {type(x).__name__ for x in graph_of(lstm(torch.randn(6, 2, 4))[0])}

@@ -120,14 +120,14 @@ def test_who_is_called_when_garbage_is_collected_is_no_part_of_the_call():
     ids=["pointwise", "reduce", "product", "rowwise"],
 )
 def test_a_recording_that_ends_between_two_steps_of_a_launch(function, monkeypatch):
-    """A launcher leaves a call to the recorder, which has given up when it is asked."""
+    """A launcher leaves a call to the trace, which has given up when it is asked."""
     ends = []
     hand_over = capture.hand_over
 
     def ending(method, *arguments):
         if ends:
             ends.pop()
-            capture.recorder().fail("something")
+            capture.current_trace().fail("something")
         return hand_over(method, *arguments)
 
     monkeypatch.setattr(capture, "hand_over", ending)

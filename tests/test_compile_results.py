@@ -291,7 +291,7 @@ def test_a_mode_inside_a_function_sees_what_it_calls():
     assert seen.names == ["sin", "add"] * 5
 
 
-# --- writes past the recorder ---------------------------------------------------------------------
+# --- writes past the trace ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("trained", [False, True])

@@ -66,7 +66,7 @@ def test_a_call_without_kernels_says_so():
 def test_an_error_passes_through_and_leaves_nothing_behind():
     with pytest.raises(RuntimeError, match="must match the size"):
         executor.explain(torch.add, torch.ones(2), torch.ones(3))
-    assert executor.cache.library.recorder is None
+    assert executor.cache.library.listener is None
     assert (torch.ones(2) + torch.ones(2)).tolist() == [2.0, 2.0]
 
 

@@ -117,7 +117,7 @@ def test_the_import_leaves_the_compiler_alone():
 def test_what_few_programs_use_is_imported_when_it_is_asked_for():
     code = (
         "import sys, numbagrad, numbagrad.compiling as room; "
-        "rooms = ('numbagrad.compiling.recording', 'numbagrad.program', 'numbagrad.data');"
+        "rooms = ('numbagrad.compiling.call_capture', 'numbagrad.program', 'numbagrad.data');"
         "before = [m for m in rooms if m in sys.modules]; "
         "names = {'CompiledFunction', 'compile'} <= {*dir(room)}, 'data' in dir(numbagrad.utils); "
         "numbagrad.utils.data.DataLoader, room.CompileError, numbagrad.compile(len); "

@@ -17,7 +17,7 @@ from numbagrad.executor.plan import cost, lowering
 from numbagrad.executor.plan.operations import Call, Check, Pointwise, View, numbered_apart, overlap
 from numbagrad.kernels.rowwise import rows as kernel_rows
 from numbagrad.program import row_stages
-from numbagrad.program.recorder import Recorder
+from numbagrad.program.trace import Trace
 
 F = torch.nn.functional
 
@@ -205,22 +205,22 @@ def test_classes_are_checked_at_every_run_and_leave_what_the_function_leaves():
 
 
 def test_columns_of_a_matrix_share_nothing():
-    recorder = Recorder()
+    trace = Trace()
     matrix = np.zeros((4, 12), np.float32)
-    left, middle, right = [recorder.view(matrix[:, k : k + 4]) for k in (0, 4, 8)]
+    left, middle, right = [trace.view(matrix[:, k : k + 4]) for k in (0, 4, 8)]
     assert not overlap(left, middle)
     assert not overlap(middle, right)
-    assert overlap(left, recorder.view(matrix[:, 3:7]))
-    assert overlap(left, recorder.view(matrix))
-    assert overlap(left, recorder.view(matrix[2]))
-    even, odd = recorder.view(matrix[:, ::2]), recorder.view(matrix[:, 1::2])
+    assert overlap(left, trace.view(matrix[:, 3:7]))
+    assert overlap(left, trace.view(matrix))
+    assert overlap(left, trace.view(matrix[2]))
+    even, odd = trace.view(matrix[:, ::2]), trace.view(matrix[:, 1::2])
     assert not overlap(even, odd)
-    assert overlap(even, recorder.view(matrix[:, ::3]))
+    assert overlap(even, trace.view(matrix[:, ::3]))
 
 
 def test_overlap_never_misses_a_shared_element():
     random = np.random.default_rng(0)
-    recorder = Recorder()
+    trace = Trace()
     block = np.zeros((6, 5, 7), np.float32)
     for _ in range(500):
         parts = []
@@ -231,18 +231,18 @@ def test_overlap_never_misses_a_shared_element():
                 key.append(slice(start, int(random.integers(start, size)) + 1, None))
             part = block[tuple(key)][:: random.integers(1, 3), :, :: random.integers(1, 4)]
             parts.append(part.transpose(random.permutation(3)))
-        views = [recorder.view(part) for part in parts]
+        views = [trace.view(part) for part in parts]
         if np.shares_memory(*parts):
             assert overlap(*views)
             assert len(set(numbered_apart(views))) == 1
 
 
 def test_given_memory_at_the_same_address_is_not_apart():
-    recorder = Recorder()
+    trace = Trace()
     block = bytearray(64)
-    first = recorder.view(np.frombuffer(block, np.float32))
-    second = recorder.view(np.frombuffer(block, np.float32)[4:])
-    third = recorder.view(np.zeros(16, np.float32))
+    first = trace.view(np.frombuffer(block, np.float32))
+    second = trace.view(np.frombuffer(block, np.float32)[4:])
+    third = trace.view(np.zeros(16, np.float32))
     assert numbered_apart([first, second, None, third]) == [1, 1, 0, 2]
 
 

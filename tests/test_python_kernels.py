@@ -21,7 +21,7 @@ from numbagrad.nn import functional as F
 from numbagrad.program import run_single
 from numbagrad.program.program import Program
 from numbagrad.program.python_run import run_as_python
-from numbagrad.program.recorder import Recorder
+from numbagrad.program.trace import Trace
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="there is one way then")
 
@@ -49,15 +49,15 @@ def largest(arrays):
 
 
 class BothWays:
-    """Runs what a recorder runs by itself as Python too; ``ran`` has the kinds, and the kernels."""
+    """Runs what a trace runs by itself as Python too; ``ran`` has the kinds, and the kernels."""
 
     def __init__(self):
         self.ran = set()
 
-    def run(self, recorder, operation):
+    def run(self, trace, operation):
         """In the place of ``run_single._run``."""
         blocks = {view.memory: view.memory.array for view in (*operation.reads, *operation.writes)}
-        given, arrays = [recorder.view(x) for x in blocks.values()], [*blocks.values()]
+        given, arrays = [trace.view(x) for x in blocks.values()], [*blocks.values()]
         copies = [x.copy(order="K") for x in arrays]
         Program([operation], given, []).run(arrays)
         program = Program([operation], given, [])
@@ -103,7 +103,7 @@ def test_operator(entry, both_ways):
         for tensor, drawn in zip(inputs, entry.inputs, strict=True):
             tensor.requires_grad_(not drawn.fixed and tensor.is_floating_point())
     torch.manual_seed(0)
-    with Recorder().recording():
+    with Trace().capturing():
         results = entry.call(torch, *inputs)
         results = results if isinstance(results, (tuple, list)) else (results,)
         loss = [x.sum() for x in results if isinstance(x, torch.Tensor) and x.requires_grad]
@@ -186,7 +186,7 @@ def many_units():
 )
 def test_function(function, expected, both_ways):
     torch.manual_seed(0)
-    with Recorder().recording():
+    with Trace().capturing():
         function()
     assert expected <= both_ways.ran
 

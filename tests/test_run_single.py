@@ -12,7 +12,7 @@ import numbagrad as torch
 from numbagrad.executor.cache import library
 from numbagrad.executor.mode import NATIVE
 from numbagrad.program import run_single
-from numbagrad.program.recorder import Recorder
+from numbagrad.program.trace import Trace
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="nothing is recorded")
 
@@ -42,7 +42,7 @@ def arrays_of(function, monkeypatch, launchers):
     """What a call of a function makes inside of a recording, with or without launchers."""
     monkeypatch.setattr(run_single, "_uses_launcher", lambda *name: launchers)
     torch.manual_seed(0)
-    with Recorder().recording():
+    with Trace().capturing():
         results = as_tuple(function())
         return [x._array if isinstance(x, torch.Tensor) else x for x in results]
 
@@ -151,11 +151,11 @@ def test_launchers_are_compiled_when_many_calls_did_without(monkeypatch, compute
     monkeypatch.setattr(run_single, "_calls", {})
     monkeypatch.setattr(run_single, "CALLS_WORTH_COMPILING", 3)
     x = draw(3, 4)
-    with Recorder().recording() as recorder:
+    with Trace().capturing() as trace:
         for _ in range(5):
             x.sin()
     assert computed["pointwise"] == 3
-    assert len(recorder.operations) == 5
+    assert len(trace.operations) == 5
 
 
 def test_launchers_find_the_kernels_compiled_without_them(monkeypatch):

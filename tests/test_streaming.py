@@ -32,11 +32,11 @@ def kernels_of(call) -> str:
     """The sources of the kernels that a call looks up."""
     found: list[library.Kernel] = []
     library.forget_lookups()
-    library.recorder = found.append
+    library.listener = found.append
     try:
         call()
     finally:
-        library.recorder = None
+        library.listener = None
     return "".join(kernel.source or "" for kernel in found)
 
 

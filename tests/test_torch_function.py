@@ -352,10 +352,10 @@ def test_what_was_named_before_the_first_class_is_overridden():
 
 def test_the_layer_sleeps_when_no_class_is_asked():
     bit = layers.BITS["overriding"]
-    assert layers.awake & bit
+    assert layers.active & bit
     torch.overrides.uninstall()
     try:
-        assert not layers.awake & bit
+        assert not layers.active & bit
         assert not layers.everywhere & bit
     finally:
         torch.overrides.install()
@@ -376,7 +376,7 @@ def test_nothing_is_replaced_when_the_first_class_comes():
         "import sys, numbagrad as torch\n"
         "from numbagrad.dispatch import layers\n"
         "class Own(torch.nn.Parameter): pass\n"
-        "assert not layers.awake and 'numbagrad.overrides' not in sys.modules\n"
+        "assert not layers.active and 'numbagrad.overrides' not in sys.modules\n"
         "names = [n for n in vars(torch.Tensor) if not n.startswith('_abc')]\n"
         "before = {n: vars(torch.Tensor)[n] for n in names}, torch.add, torch.relu, torch.mm\n"
         "class Other(torch.Tensor): pass\n"

@@ -26,7 +26,7 @@ import pickle, sys
 from numbagrad.executor.cache import library
 from numbagrad.warming import run_program
 found = []
-library.recorder = found.append
+library.listener = found.append
 run_program(sys.argv[1])
 with open(sys.argv[2], "wb") as file:
     pickle.dump(found, file)

@@ -80,7 +80,7 @@ def run_backward(
             run_backward, roots, root_gradients, retain_graph, create_graph, inputs, accumulate
         )
     if capture.active is not None:
-        _note_for_recorder(roots, retain_graph)
+        _note_for_trace(roots, retain_graph)
     walk = Walk()
     walk.roots = roots
     if outer is not None:
@@ -155,7 +155,7 @@ def _walk_to_leaves(
     return leaves
 
 
-def _note_for_recorder(roots: Sequence[Any], retain_graph: bool) -> None:
+def _note_for_trace(roots: Sequence[Any], retain_graph: bool) -> None:
     """Tell a program that is being recorded which graphs are walked."""
     if any([root.__class__ is tuple for root in roots]):
         capture.refuse("a backward from an edge")

@@ -1,9 +1,9 @@
 """``compile``: whole functions, training steps included, as programs.
 
-``function.py`` decides between recording and running. ``recording.py`` turns a recorded call into
+``function.py`` decides between capture and running. ``call_capture.py`` turns a captured call into
 a program (``snapshot.py`` and ``effects_of_call.py`` say what the call did, ``backward.py`` takes
-care of what is differentiated later, ``verification.py`` tries the program), ``recorded.py`` runs
-it. ``reachable_state.py`` knows what a call can read: it walks there (``walk.py``) while
+care of what is differentiated later, ``verification.py`` tries the program), ``captured_call.py``
+runs it. ``reachable_state.py`` knows what a call can read: it walks there (``walk.py``) while
 ``listening.py`` reports what runs.
 """
 
@@ -26,7 +26,7 @@ __all__ = [
     "explain",
 ]  # fmt: skip
 
-# Programs that compile nothing do without the recorder and the fuser.
+# Programs that compile nothing do without the trace and the fuser.
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
@@ -80,7 +80,7 @@ def compile(
     """A function, or a Module, that runs as one program after its first calls; also a decorator.
 
     The program holds everything the function does: forward, ``backward()``, the step of the
-    optimizer. It is recorded once a signature (shapes, dtypes, flags), and again when a Python
+    optimizer. It is captured once a signature (shapes, dtypes, flags), and again when a Python
     value that the function can reach has changed. With ``fullgraph`` what cannot be part of a
     program raises :class:`CompileError`; else the function then runs as always, with a warning.
     ``dynamic``, ``backend``, ``mode`` and ``options`` are accepted for torch's sake.
@@ -111,7 +111,7 @@ def explain(function: Callable[..., Any]) -> Callable[..., Any]:
 
     For a function or Module that :func:`compile` made it is the program: the launches in order with
     what was fused into each, the memory, what is left to Python. The call does what it always does,
-    and if it is the first of its kind it is the one that is recorded. For any other function it is
+    and if it is the first of its kind it is the one that is captured. For any other function it is
     the kernels with their sources, as ``executor.explain`` shows them.
     """
     from .program_explanation import explaining

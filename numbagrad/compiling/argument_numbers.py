@@ -1,7 +1,7 @@
-"""Numbers among the arguments of a recorded call: for which values the program holds.
+"""Numbers among the arguments of a captured call: for which values the program holds.
 
 A number that the call only computed with is given to each run; any other has to be what it was.
-``recorded.py`` asks here; what the call did with a number is found by
+``captured_call.py`` asks here; what the call did with a number is found by
 ``program/input_numbers.py``.
 """
 
@@ -15,7 +15,7 @@ from ..structure import flatten, rebuild
 
 
 class ArgumentNumbers:
-    """The floats and ints among the arguments of one recorded call.
+    """The floats and ints among the arguments of one captured call.
 
     Attributes:
         places: the places of all of them.

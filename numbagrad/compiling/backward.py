@@ -1,6 +1,6 @@
 """The backward of a compiled function whose results are differentiated later.
 
-While the function is recorded its graph is walked once, with made-up gradients, and that walk
+While the function is captured its graph is walked once, with made-up gradients, and that walk
 becomes a second program. Each run of the first program keeps what the second one reads, in a node
 that the engine treats like any other.
 """
@@ -34,7 +34,7 @@ from ..program.backend_program import (
 )
 from ..program.fusion import CPU_PASSES, optimise
 from ..program.program import Program, as_view
-from ..program.recorder import Recorder
+from ..program.trace import Trace
 from ..tensor import Tensor, new_tensor
 
 
@@ -42,13 +42,13 @@ class CannotDifferentiate(Exception):  # noqa: N818 - a signal to the caller
     """Raised for a graph whose walk cannot become a program; the text says why."""
 
 
-#: Outputs of a function up to which the gradients of each are recorded alone as well.
+#: Outputs of a function up to which the gradients of each are captured alone as well.
 MOST_ALONE = 8
 
 
 @dataclasses.dataclass
 class Walk:
-    """A recorded walk of a graph from some of its roots, as a program once it is needed.
+    """A captured walk of a graph from some of its roots, as a program once it is needed.
 
     Attributes:
         roots: the gradients of the roots, as views.
@@ -206,10 +206,10 @@ def _placed_as(array: Array, numbers: Array) -> Array:
     return made if where is None else where.from_host(made)
 
 
-def record_backward(
-    recorder: Recorder, roots: list[Tensor], inputs: list[Tensor], kept: list[Memory]
+def capture_backward(
+    trace: Trace, roots: list[Tensor], inputs: list[Tensor], kept: list[Memory]
 ) -> tuple[Backward, int]:
-    """Walk the graph of ``roots`` and record it; also returns how many operations came before.
+    """Walk the graph of ``roots`` and capture it; also returns how many operations came before.
 
     The graph stays as it is: the caller of the function may walk it as well. ``kept`` is memory
     that the forward hands out anyway.
@@ -218,17 +218,17 @@ def record_backward(
     if any([node._hooks is not None for node in nodes]):
         raise CannotDifferentiate("a graph with hooks that outlives the function")
     _check_independent(inputs)
-    start = len(recorder.operations)
+    start = len(trace.operations)
     random = np.random.default_rng(0)
     given = [
         new_tensor(_placed_as(root._array, random.standard_normal(root._array.shape)))
         for root in roots
     ]
-    made_before = {v.memory for operation in recorder.operations for v in operation.writes}
-    together = _walk(recorder, roots, given, inputs, made_before)
+    made_before = {v.memory for operation in trace.operations for v in operation.writes}
+    together = _walk(trace, roots, given, inputs, made_before)
     several = 1 < len(roots) <= MOST_ALONE
     alone = [
-        _walk(recorder, [root], [gradient], inputs, made_before)
+        _walk(trace, [root], [gradient], inputs, made_before)
         for root, gradient in zip(roots if several else (), given if several else (), strict=True)
     ]
     kept = list(dict.fromkeys([memory for walk in (together, *alone) for memory in walk.kept]))
@@ -241,11 +241,11 @@ def record_backward(
 
 
 def _gradients(
-    recorder: Recorder, roots: list[Tensor], given: list[Tensor], inputs: list[Tensor]
+    trace: Trace, roots: list[Tensor], given: list[Tensor], inputs: list[Tensor]
 ) -> tuple[list[View], list[Any]]:
-    """The recorded walk itself: where the gradients of the roots lie, and those of the inputs."""
-    with recorder.recording():
-        views = [recorder.view(gradient._array) for gradient in given]
+    """The captured walk itself: where the gradients of the roots lie, and those of the inputs."""
+    with trace.capturing():
+        views = [trace.view(gradient._array) for gradient in given]
         edges = [wanted_edge(tensor) for tensor in inputs]
         try:
             return views, run_backward(roots, given, True, False, edges, accumulate=False)  # type: ignore[arg-type]
@@ -254,22 +254,22 @@ def _gradients(
 
 
 def _walk(
-    recorder: Recorder,
+    trace: Trace,
     roots: list[Tensor],
     given: list[Tensor],
     inputs: list[Tensor],
     made_before: set[Memory],
 ) -> Walk:
-    """Walk the graph from ``roots``, whose gradients are ``given``, and record it."""
-    start = len(recorder.operations)
-    views, found = _gradients(recorder, roots, given, inputs)
-    if recorder.failure is not None:
-        raise CannotDifferentiate(recorder.failure)
-    results = [None if tensor is None else recorder.view(tensor._array) for tensor in found]
-    operations = recorder.operations[start:]
+    """Walk the graph from ``roots``, whose gradients are ``given``, and capture it."""
+    start = len(trace.operations)
+    views, found = _gradients(trace, roots, given, inputs)
+    if trace.failure is not None:
+        raise CannotDifferentiate(trace.failure)
+    results = [None if tensor is None else trace.view(tensor._array) for tensor in found]
+    operations = trace.operations[start:]
     _check_new(operations, results, made_before)
     try:
-        where = backend_of_all(recorder.operations)
+        where = backend_of_all(trace.operations)
     except MixedDevicesError as error:
         raise CannotDifferentiate(str(error)) from None
     passes = CPU_PASSES if where is None else where.passes
@@ -281,7 +281,7 @@ def _walk(
     written = {v.memory for operation in operations for v in operation.writes}
     if written & {*kept, *outside}:
         raise CannotDifferentiate("a backward that writes what it was given")
-    return Walk(views, operations, kept, results, recorder.number_sources)
+    return Walk(views, operations, kept, results, trace.number_sources)
 
 
 def _reached(root: Tensor, inputs: list[Tensor]) -> list[bool]:

@@ -1,6 +1,6 @@
 """A function with lines that no program can hold: compiled pieces around them, the rest as it is.
 
-``function.py`` makes a ``BrokenFunction`` when a recording ends at a line. The function is cut
+``function.py`` makes a ``BrokenFunction`` when a capture ends at a line. The function is cut
 there (``splitting.py``); a piece that turns out to hold another such line cuts it again.
 """
 
@@ -17,9 +17,9 @@ from ..executor.threads.forking import new_lock
 from ..nn import module_hooks
 from ..nn.module import Module
 from ..tensor import Tensor
+from .call_capture import CallCapture
+from .captured_call import CapturedCall
 from .function import CompiledFunction, warn
-from .recorded import Recorded
-from .recording import Recording
 from .splitting import FunctionSource, PieceSource, Split
 
 #: Lines that a function may be cut at.
@@ -58,7 +58,7 @@ class BrokenFunction:
         self.pieces: list[Piece] = []
         self._driver: Any = self._target
         #: While a call is explained: the pieces that ran, and their programs.
-        self.collected: list[tuple[Piece, Recorded | None]] | None = None
+        self.collected: list[tuple[Piece, CapturedCall | None]] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._target is not self.function and not self._is_current():
@@ -67,10 +67,10 @@ class BrokenFunction:
 
     def call_and_find(
         self, *args: Any, **kwargs: Any
-    ) -> tuple[Any, list[tuple[Piece, Recorded | None]]]:
+    ) -> tuple[Any, list[tuple[Piece, CapturedCall | None]]]:
         """The result of a call, and the pieces that ran in it, each with its program."""
         with self._lock:
-            found: list[tuple[Piece, Recorded | None]] = []
+            found: list[tuple[Piece, CapturedCall | None]] = []
             self.collected = found
             try:
                 return self(*args, **kwargs), found
@@ -89,7 +89,7 @@ class BrokenFunction:
         return same and not _has_hooks(self.function)
 
     def cut(self, frames: Frames) -> bool:
-        """Cut the function at the line where a recording ended; False if it is not one of its own.
+        """Cut the function at the line where a capture ended; False if it is not one of its own.
 
         A line that it was cut at before is left to Python as a whole.
         """
@@ -178,10 +178,10 @@ class Piece(CompiledFunction):
             return super().__call__(*args, **kwargs)
         self._owner.collected = None
         try:
-            result, recorded = self.call_and_find(*args)
+            result, captured = self.call_and_find(*args)
         finally:
             self._owner.collected = collected
-        collected.append((self, recorded))
+        collected.append((self, captured))
         return result
 
     @property
@@ -191,13 +191,13 @@ class Piece(CompiledFunction):
         lines = f"line {first}" if first == last else f"lines {first} to {last}"
         return f"{self._owner.name}, {lines}"
 
-    def _record(self, key: Any, recording: Recording) -> Any:
-        foreign = self._foreign(recording.args)
+    def _record(self, key: Any, call_capture: CallCapture) -> Any:
+        foreign = self._foreign(call_capture.args)
         if foreign:
             self._given_up = True
             self._owner.keep_from_pieces(foreign)
-            return self._function(*recording.args)
-        return super()._record(key, recording)
+            return self._function(*call_capture.args)
+        return super()._record(key, call_capture)
 
     def _foreign(self, args: tuple[Any, ...]) -> set[str]:
         """The names of what no program is given: memory of NumPy, and ever new objects."""
@@ -212,8 +212,8 @@ class Piece(CompiledFunction):
                     found.add(name)
         return found
 
-    def _pays(self, recorded: Recorded) -> bool:
-        programs = [program for program in recorded.programs if program is not None]
+    def _pays(self, captured: CapturedCall) -> bool:
+        programs = [program for program in captured.programs if program is not None]
         operators = [max(len(x.parts), 1) for program in programs for x in program.operations]
         return sum(operators) >= _FEWEST_OPERATIONS
 
@@ -224,7 +224,7 @@ class Piece(CompiledFunction):
             how = f"is compiled in pieces, because of {reason}"
             warn(f"compile: {self._owner.name} {how}{_at(found)}")
 
-    def _stop_recording(self, reason: str, frames: Frames) -> None:
+    def _stop_capture(self, reason: str, frames: Frames) -> None:
         self._given_up = True
         lines = range(self._source.first, self._source.last + 1)
         if self._owner.cut(frames) or self._owner.cut_at_changes(lines):

@@ -1,6 +1,6 @@
 """The line at which a function changes what its programs depend on.
 
-Asked for by ``function.py`` once recordings keep ending because of such a change, which the syntax
+Asked for by ``function.py`` once captures keep ending because of such a change, which the syntax
 of the function does not show: a method that writes attributes, as the step of a scheduler does.
 """
 

@@ -1,7 +1,7 @@
 """Effects of a call beside its writes: how they are described, and made again by a run.
 
-``effects_of_call.py`` describes it for a recorded call; ``recorded.py`` makes it after each run of
-the program: tensors with their graph and count of writes, and gradients.
+``effects_of_call.py`` describes it for a captured call; ``captured_call.py`` makes it after each
+run of the program: tensors with their graph and count of writes, and gradients.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class FreedNode(Node):
         raise RuntimeError(FREED)
 
     def name(self) -> str:
-        """The name of the node that the recorded call left."""
+        """The name of the node that the captured call left."""
         return self.called
 
 
@@ -86,7 +86,7 @@ class Made:
     base: Place | Made | None
     origin: str | None = None
     is_registered: bool = False
-    #: Whether it is a view that was made while nothing was recorded, of what requires grad.
+    #: Whether it is a view that was made while nothing was captured, of what requires grad.
     is_unrecorded: bool = False
 
     @property
@@ -247,7 +247,7 @@ class Live:
     def _given(self) -> list[tuple[Place, tuple[View, int] | None]]:
         """Of the memory given that is kept: the tensor, and what is to be cut out of its array.
 
-        Asked for by the first run: some owners are found after the backward was recorded.
+        Asked for by the first run: some owners are found after the backward was captured.
         """
         return [(self._owners[m][0], _cut(m, self._owners[m][1])) for m in self.backward.given]
 

@@ -1,7 +1,7 @@
-"""Finding out what a recorded call left behind: results, gradients, counts of writes.
+"""Finding out what a captured call left behind: results, gradients, counts of writes.
 
-``recording.py`` asks after the call; the answer is an ``Effects``, which every run of the program
-then repeats. What no run could leave behind in the same way is ``Unusable``.
+``call_capture.py`` asks after the call; the answer is an ``Effects``, which every run of the
+program then repeats. What no run could leave behind in the same way is ``Unusable``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..autograd.node import UNRECORDED, Node
 from ..autograd.writes.inplace import MULTIPLE
 from ..executor.plan.operations import Memory
 from ..program.input_numbers import DrawnNumber, is_given
-from ..program.recorder import Recorder
+from ..program.trace import Trace
 from ..structure import containers_in, flatten
 from ..tensor import Tensor
 from .effects import COMPUTED, CONSTANT, INFERENCE, KNOWN, MADE, Effects, Made, Place, Unusable
@@ -34,14 +34,14 @@ class EffectsOfCall:
 
     def __init__(
         self,
-        recorder: Recorder,
+        trace: Trace,
         reachable: ReachableState,
         before: Snapshot,
         owners: Owners,
         may_be_written: bool,
     ):
         self._may_be_written = may_be_written
-        self._recorder = recorder
+        self._trace = trace
         self._reachable = reachable
         self._before = before
         self._owners = owners
@@ -148,10 +148,10 @@ class EffectsOfCall:
 
     def _described(self, tensor: Tensor) -> Made:
         """A tensor that the call made, as a view of a result or of given memory."""
-        view = self._recorder.view(tensor._array)
+        view = self._trace.view(tensor._array)
         memory = view.memory
         if not memory.made and memory not in self._owners:  # nothing but views of it were made
-            self._owners.find(self._recorder, self._before.places, self._before.arrays)
+            self._owners.find(self._trace, self._before.places, self._before.arrays)
         if memory.made:
             place: Any = self._results.setdefault(memory, len(self._results))
             owner = None
@@ -208,7 +208,7 @@ class EffectsOfCall:
         node = tensor._producer
         if node is None or node is UNRECORDED:
             return None, None
-        if id(tensor) in self._recorder.used_up or _is_freed(node):
+        if id(tensor) in self._trace.used_up or _is_freed(node):
             return node.name(), None
         if is_view:
             raise Unusable("a view of an argument whose graph is still needed")

@@ -1,8 +1,8 @@
-"""``compile``: a function that is recorded once a signature and then runs as one program.
+"""``compile``: a function that is captured once a signature and then runs as one program.
 
-The first calls of a signature run as always and are recorded (``program/``); later calls
+The first calls of a signature run as always and are captured (``program/``); later calls
 check that everything the function can reach is what it was (``reachable_state.py``), and run the
-program. What cannot be recorded runs as always.
+program. What cannot be captured runs as always.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from ..tensor import Tensor
 from ..torch_function import contexts
 from ..transforms.levels import is_transformed
 from .argument_numbers import direct_numbers, is_free
+from .call_capture import CallCapture, States
+from .captured_call import CHANGED, CapturedCall
 from .classes import is_a
 from .reachable_state import extras_of
-from .recorded import CHANGED, Recorded
-from .recording import Recording, States
 from .settings import global_settings
 from .undoing import Failed
 
 if TYPE_CHECKING:
     from .broken_function import BrokenFunction
 
-#: Recordings of one signature that may turn out useless before the function is left alone.
+#: Captures of one signature that may turn out useless before the function is left alone.
 PATIENCE = 8
 #: Those after which it is clear that calls change what they read.
 SETTLED = 3
@@ -60,25 +60,25 @@ class _Latest(NamedTuple):
     """The program that ran last."""
 
     settings: tuple[Any, ...]
-    recorded: Recorded
+    captured: CapturedCall
     structure: Any
 
 
 #: The settings that a program holds for, the program, and what finds the leaves of the arguments;
 #: None if they are leaves themselves.
-_Quick = tuple[tuple[Any, ...], Recorded, Callable[[Any], "tuple[Any, ...] | None"] | None]
+_Quick = tuple[tuple[Any, ...], CapturedCall, Callable[[Any], "tuple[Any, ...] | None"] | None]
 
 
-def _quick_way(settings: tuple[Any, ...], recorded: Recorded, structure: Any) -> _Quick | None:
+def _quick_way(settings: tuple[Any, ...], captured: CapturedCall, structure: Any) -> _Quick | None:
     """The quick way through calls without keywords; None for arguments that are nested otherwise.
 
     That a leaf is one has not to be looked at: a program does not hold for anything else there.
     """
     _, arguments, _ = structure
     if all([each == LEAF for each in arguments[1:]]):
-        return settings, recorded, None
+        return settings, captured, None
     pick = picker(arguments)
-    return None if pick is None else (settings, recorded, pick)
+    return None if pick is None else (settings, captured, pick)
 
 
 class CompileError(RuntimeError):
@@ -96,7 +96,7 @@ class CompiledFunction:
             functools.update_wrapper(self, function)
         self._function = function
         self._fullgraph = fullgraph
-        self._programs: dict[Any, list[Recorded]] = {}
+        self._programs: dict[Any, list[CapturedCall]] = {}
         #: The program that ran last, and the settings it ran with.
         self._latest: _Latest | None = None
         #: The same, where the arguments are leaves themselves: no list, tuple, dict or keyword.
@@ -163,10 +163,10 @@ class CompiledFunction:
         if is_transformed(leaves):
             return self._function(*args, **kwargs)
         if latest is not None and settings == latest.settings and structure == latest.structure:
-            result = self._replay(latest.recorded, leaves)
+            result = self._replay(latest.captured, leaves)
             if result is not CHANGED:
                 return result
-        result = self._run_or_record(settings, structure, leaves, args, kwargs)
+        result = self._run_or_capture(settings, structure, leaves, args, kwargs)
         return self._function(*args, **kwargs) if result is CHANGED else result
 
     def _run_pieces(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -182,11 +182,11 @@ class CompiledFunction:
             for text in texts:
                 warn(text)
 
-    def _replay(self, recorded: Recorded, leaves: list[Any]) -> Any:
+    def _replay(self, captured: CapturedCall, leaves: list[Any]) -> Any:
         with self._lock:
-            return recorded.replay(tuple(leaves))
+            return captured.replay(tuple(leaves))
 
-    def _run_or_record(
+    def _run_or_capture(
         self,
         settings: Any,
         structure: Any,
@@ -194,21 +194,21 @@ class CompiledFunction:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """Run a program that holds, or record one; CHANGED if the function has to be called."""
+        """Run a program that holds, or capture one; CHANGED if the function has to be called."""
         key = (structure, settings, *_signatures(leaves))
         with self._lock:
-            for recorded in self._programs.get(key, ()):
-                if recorded.holds(leaves):
-                    latest = self._latest = _Latest(settings, recorded, structure)
+            for captured in self._programs.get(key, ()):
+                if captured.holds(leaves):
+                    latest = self._latest = _Latest(settings, captured, structure)
                     self._quick = None if kwargs else _quick_way(*latest)
-                    result = recorded.run(leaves)
+                    result = captured.run(leaves)
                     if result is not CHANGED:
                         return result
-            if not self._may_record(key, leaves):
+            if not self._may_capture(key, leaves):
                 return CHANGED
-            return self._record_call(key, structure, leaves, args, kwargs)
+            return self._capture_call(key, structure, leaves, args, kwargs)
 
-    def _record_call(
+    def _capture_call(
         self,
         key: Any,
         structure: Any,
@@ -217,17 +217,17 @@ class CompiledFunction:
         kwargs: dict[str, Any],
     ) -> Any:
         inputs, earlier = self._numbers_of(key, leaves, args, kwargs)
-        recording = Recording(
+        call_capture = CallCapture(
             self._function, leaves, args, kwargs, structure, inputs, earlier,
             self._is_piece, self._states,
         )  # fmt: skip
         try:
-            return self._record(key, recording)
+            return self._record(key, call_capture)
         finally:
             if self._given_up or self._broken is not None:
                 self._quick = None
 
-    def _may_record(self, key: Any, leaves: list[Any]) -> bool:
+    def _may_capture(self, key: Any, leaves: list[Any]) -> bool:
         """Whether another program would be worth its memory."""
         known = self._programs.get(key)
         if known is None:
@@ -237,7 +237,7 @@ class CompiledFunction:
 
     def _numbers_of(
         self, key: Any, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[NumberInputs, Recorded | None]:
+    ) -> tuple[NumberInputs, CapturedCall | None]:
         """The numbers that have changed, and the latest program that holds but for them.
 
         What never changed is taken for a constant; what was looked at once is not tried again.
@@ -249,23 +249,23 @@ class CompiledFunction:
                 return NumberInputs({k: x for k, x in numbers.items() if k in changed}), earlier
         return NumberInputs({}), None
 
-    def _record(self, key: Any, recording: Recording) -> Any:
+    def _record(self, key: Any, call_capture: CallCapture) -> Any:
         """Call the function, and keep its program if it has one."""
         if self._fullgraph:
-            recording.recorder.when_failed = _raise
+            call_capture.trace.when_failed = _raise
         elif self._useless >= SETTLED:
-            recording.code = self._code()
-        result, recorded, reason = recording.run()
-        if recorded is not None and not self._pays(recorded):
+            call_capture.code = self._code()
+        result, captured, reason = call_capture.run()
+        if captured is not None and not self._pays(captured):
             self._given_up, self._reason = True, "too few operators to be worth a program"
             return result
-        if recorded is not None:
+        if captured is not None:
             programs = self._programs.setdefault(key, [])
-            programs.append(recorded)
-            self._looked_at.setdefault(key, set()).update(recorded.numbers.inputs.pinned)
-            same = [each for each in programs if each.numbers.hold(recording.leaves)]
+            programs.append(captured)
+            self._looked_at.setdefault(key, set()).update(captured.numbers.inputs.pinned)
+            same = [each for each in programs if each.numbers.hold(call_capture.leaves)]
             if MANY_SIGNATURES in (len(self._programs), len(programs)) or len(same) == PATIENCE:
-                changing = recording.difference(programs, [*self._programs])
+                changing = call_capture.difference(programs, [*self._programs])
                 warn(
                     f"compile: {self._name} was compiled for {len(self._programs)} signatures, "
                     f"{len(programs)} times for this one; what changes is: {changing}. No more of "
@@ -274,18 +274,18 @@ class CompiledFunction:
             return result
         self._reason = reason
         self._useless += 1
-        if self._fullgraph and not (recording.may_settle and self._useless < PATIENCE):
+        if self._fullgraph and not (call_capture.may_settle and self._useless < PATIENCE):
             _raise(reason)
-        if recording.changed_at:
-            (_, line), *_ = recording.changed_at
-            self._stop_recording(f"{reason}, at line {line}", recording.changed_at)
-        elif not recording.may_settle or self._useless >= PATIENCE:
-            self._stop_recording(reason, recording.recorder.failed_at)
+        if call_capture.changed_at:
+            (_, line), *_ = call_capture.changed_at
+            self._stop_capture(f"{reason}, at line {line}", call_capture.changed_at)
+        elif not call_capture.may_settle or self._useless >= PATIENCE:
+            self._stop_capture(reason, call_capture.trace.failed_at)
         elif self._useless == SETTLED and not self._fullgraph:
             self._cut_at_changes(reason)
         return result
 
-    def _pays(self, recorded: Recorded) -> bool:
+    def _pays(self, captured: CapturedCall) -> bool:
         """Whether a program is worth being called."""
         return True
 
@@ -310,8 +310,8 @@ class CompiledFunction:
 
         return getattr(target_of(self._function), "__code__", None)
 
-    def _stop_recording(self, reason: str, frames: list[tuple[types.CodeType, int]]) -> None:
-        """Run in pieces around the line where a recording ended, or uncompiled."""
+    def _stop_capture(self, reason: str, frames: list[tuple[types.CodeType, int]]) -> None:
+        """Run in pieces around the line where a capture ended, or uncompiled."""
         from .broken_function import BrokenFunction
 
         try:
@@ -329,8 +329,8 @@ class CompiledFunction:
         """The function in pieces, if it runs so."""
         return self._broken
 
-    def call_and_find(self, *args: Any, **kwargs: Any) -> tuple[Any, Recorded | None]:
-        """The result of a call, and the program that it ran, or that was recorded from it."""
+    def call_and_find(self, *args: Any, **kwargs: Any) -> tuple[Any, CapturedCall | None]:
+        """The result of a call, and the program that it ran, or that was captured from it."""
         leaves, structure = flatten((args, kwargs))
         key = (structure, global_settings(), *_signatures(leaves))
         with self._lock:
@@ -342,7 +342,7 @@ class CompiledFunction:
 
     @property
     def reason(self) -> str:
-        """Why the last call that could not be recorded could not."""
+        """Why the last call that could not be captured could not."""
         return "NUMBAGRAD_DISABLE_JIT is set" if not NATIVE else self._reason
 
     @property

@@ -1,7 +1,7 @@
 """The parts of functions, classes, cells and tensors that are read to see whether they changed.
 
 ``walk.py`` gives these functions to ``Watched``: each reads, in Python, what the words of
-``program/object_words.py`` tell to compiled code.
+``program/object_offsets.py`` tell to compiled code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from ..ops.methods.on_demand import METHODS
 from ..optim.optimizer import Optimizer
 from ..program.compiled_guards import Words
-from ..program.object_words import PARTS_OF_FUNCTION, has_attributes, words_of_default
+from ..program.object_offsets import PARTS_OF_FUNCTION, has_attributes, words_of_default
 from ..tensor import Tensor
 from .classes import is_a, scope_of, without_asking
 from .object_state import is_plain
@@ -42,7 +42,7 @@ def parts_of_entry(entry: Any) -> list[Any]:
 def attributes_of_class(kind: type) -> list[Any]:
     """All attributes that instances of a class find in it and in its bases.
 
-    But for the property that stands before the state of optimizers while calls are recorded.
+    But for the property that stands before the state of optimizers while calls are captured.
     """
     found: list[Any] = []
     for each in kind.__mro__:
@@ -97,7 +97,7 @@ def entries_of(scope: Any) -> list[Any]:
     return [*scope.keys(), *scope.values()]
 
 
-#: What the dictionary of a tensor holds that is no state of its own, or that recordings look at.
+#: What the dictionary of a tensor holds that is no state of its own, or that captures look at.
 _OWN = frozenset(("_accumulated", "_memory", "_view_origin", "_unrecorded_at", "_made_by"))
 
 

@@ -1,8 +1,8 @@
-"""Events of a recorded call, as Python reports them: functions entered, and calls of C.
+"""Events of a captured call, as Python reports them: functions entered, and calls of C.
 
-``recording.py`` listens while it calls the function. What functions in Python read is watched from
-the moment they are entered (``reachable_state.py``); a function in C has to be one that is known to
-depend on its arguments alone (``c_functions.py``), or the recording ends.
+``call_capture.py`` listens while it calls the function. What functions in Python read is watched
+from the moment they are entered (``reachable_state.py``); a function in C has to be one that is
+known to depend on its arguments alone (``c_functions.py``), or the capture ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..executor import capture
 from ..executor.threads import pool
 from ..ops.arguments import check as argument_check
 from ..program.callers import is_library, running_code
-from ..program.recorder import Recorder
+from ..program.trace import Trace
 from .c_functions import is_known, reaches_outside
 from .code_names import UNKNOWN, name_argument
 from .origins import is_standard_library
@@ -43,10 +43,10 @@ _ENVIRONMENT = os.getenv.__code__.co_filename
 
 
 class listening:  # noqa: N801 - a context, named for how it reads
-    """Tell the reachable state what runs; end the recording at what a program would leave out."""
+    """Tell the reachable state what runs; end the capture at what a program would leave out."""
 
-    def __init__(self, recorder: Recorder, reachable: ReachableState | None = None):
-        self._recorder = recorder
+    def __init__(self, trace: Trace, reachable: ReachableState | None = None):
+        self._trace = trace
         self._reachable = reachable
         self._seen: set[types.CodeType] = set()
         #: Whether garbage is being collected: what Python calls meanwhile is no part of the call.
@@ -65,11 +65,11 @@ class listening:  # noqa: N801 - a context, named for how it reads
         gc.callbacks.remove(self._collection_begins)
         gc.callbacks.remove(self._collection_ends)
         capture.listener = self._outer
-        if not self._recorder.paused and _state_of_numpy() != self._numpy:
-            self._recorder.fail("numpy.random")  # of its functions Python does not report calls
+        if not self._trace.paused and _state_of_numpy() != self._numpy:
+            self._trace.fail("numpy.random")  # of its functions Python does not report calls
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
-        if self._recorder.paused or self._collecting:  # paused: kernels are being compiled
+        if self._trace.paused or self._collecting:  # paused: kernels are being compiled
             return
         if event == "call":
             code = frame.f_code
@@ -81,11 +81,11 @@ class listening:  # noqa: N801 - a context, named for how it reads
             self._call_of_c(frame, argument)
 
     def _collection_begins(self, phase: str, info: dict[str, int]) -> None:
-        if phase == "start" and threading.get_ident() == self._recorder.thread:
+        if phase == "start" and threading.get_ident() == self._trace.thread:
             self._collecting = True
 
     def _collection_ends(self, phase: str, info: dict[str, int]) -> None:
-        if phase == "stop" and threading.get_ident() == self._recorder.thread:
+        if phase == "stop" and threading.get_ident() == self._trace.thread:
             self._collecting = False
 
     def _enter(self, frame: types.FrameType, code: types.CodeType) -> None:
@@ -93,7 +93,7 @@ class listening:  # noqa: N801 - a context, named for how it reads
         file = code.co_filename
         if code in _SETTINGS:
             if not _works_for_library(_caller_of_public(frame)):
-                self._recorder.fail(f"{code.co_name}(), a setting of the whole process")
+                self._trace.fail(f"{code.co_name}(), a setting of the whole process")
             return
         if is_library(file) or _is_generated_for_library(frame):
             self._seen.add(code)
@@ -101,7 +101,7 @@ class listening:  # noqa: N801 - a context, named for how it reads
         if _is_of_arrays(file):
             return
         if code.co_name == "_gcd_import" and not _works_for_library(frame):
-            self._recorder.fail("importlib.import_module(), which a program cannot repeat")
+            self._trace.fail("importlib.import_module(), which a program cannot repeat")
         if _imports(frame):
             return
         if is_standard_library(file) and _works_for_library(frame):
@@ -113,7 +113,7 @@ class listening:  # noqa: N801 - a context, named for how it reads
         refused = self._reachable.refused_by(code)
         if refused is not None:
             what, line = refused
-            self._recorder.fail(what, [(code, line), *running_code(frame.f_back)])
+            self._trace.fail(what, [(code, line), *running_code(frame.f_back)])
 
     def _call_of_c(self, frame: types.FrameType, function: Any) -> None:
         file = frame.f_code.co_filename
@@ -123,10 +123,10 @@ class listening:  # noqa: N801 - a context, named for how it reads
         standard = is_standard_library(file) or file == "<string>"  # methods of dataclasses
         if _is_of_arrays(file) or (standard and _works_for_library(frame)):
             if reaches_outside(function) and _works_for_arrays(frame):
-                self._recorder.fail(f"{name}(), which a program cannot repeat")
+                self._trace.fail(f"{name}(), which a program cannot repeat")
             return
         if not is_known(function) or file == _ENVIRONMENT or (name in _ADDRESSES and not standard):
-            self._recorder.fail(f"{name}(), which a program cannot repeat")
+            self._trace.fail(f"{name}(), which a program cannot repeat")
         elif self._reachable is not None and name in _BY_NAME | _ALL_NAMES:
             self._reachable.named(UNKNOWN if name in _ALL_NAMES else name_argument(frame))
 

@@ -1,8 +1,8 @@
 """How the arrays that a program is given lie in memory: which share a block, and where in it.
 
-A program was recorded for arrays of certain layouts, and knows which of them overlap.
-``recording.py`` describes that with a ``Layout``, and asks it again whenever a tensor has come to
-hold another array.
+A program was captured for arrays of certain layouts, and knows which of them overlap.
+``call_capture.py`` describes that with a ``Layout``, and asks it again whenever a tensor has come
+to hold another array.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from ..backend import address_of, foreign
 from ..executor.plan.operations import Array
 from ..executor.plan.sharing import extent
-from ..program.recorded_values import root_of
+from ..program.traced_values import root_of
 
 
 class Layout:

@@ -15,10 +15,10 @@ from typing import Any
 from ..executor.explain import explain as explain_kernels
 from ..executor.pair import Pair
 from ..program.explanation import Description, describe
+from .captured_call import CapturedCall
 from .function import CompiledFunction
 from .module import OptimizedModule
 from .operator_explanation import with_backward
-from .recorded import Recorded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,24 +80,24 @@ def explaining(function: Callable[..., Any]) -> Callable[..., Any]:
             lines = ", ".join(map(str, compiled.broken.left_to_python))
             reason = f"{compiled.reason}; left to Python: what is on lines {lines}"
             return ProgramExplanation(name, result, None, reason=reason, pieces=tuple(pieces))
-        result, recorded = compiled.call_and_find(*args, **kwargs)
-        return _explanation(name, result, recorded, compiled)
+        result, captured = compiled.call_and_find(*args, **kwargs)
+        return _explanation(name, result, captured, compiled)
 
     return explained
 
 
 def _explanation(
-    name: str, result: Any, recorded: Recorded | None, compiled: CompiledFunction
+    name: str, result: Any, captured: CapturedCall | None, compiled: CompiledFunction
 ) -> ProgramExplanation:
-    if recorded is None:
+    if captured is None:
         return ProgramExplanation(name, result, None, reason=compiled.reason)
-    forward, backward = recorded.programs
+    forward, backward = captured.programs
     return ProgramExplanation(
         name,
         result,
         describe(forward, name),
         None if backward is None else describe(backward, f"backward of {name}"),
-        pair=recorded,
+        pair=captured,
     )
 
 

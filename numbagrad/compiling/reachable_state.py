@@ -1,9 +1,9 @@
 """The reachable state of a call: tensors it may use, and Python values it may branch on.
 
-A program is valid as long as all of that is what it was while the call was recorded. Found by
+A program is valid as long as all of that is what it was while the call was captured. Found by
 walking (``walk.py``) from the function, and from every function of an installed package that runs
 in the call; checked before every run by comparing identities. What cannot be watched refuses the
-recording if code that ran names it. Called by ``recording.py``; the argument why nothing is left
+capture if code that ran names it. Called by ``call_capture.py``; the argument why nothing is left
 out is in ``docs/design.md``.
 """
 
@@ -37,7 +37,7 @@ class ReachableState(Walk):
         ran: functions of installed packages that calls before were found to run.
 
     Attributes:
-        executed: the code that ran, if a recording reports it.
+        executed: the code that ran, if a capture reports it.
         found_late: functions of packages that ran, and were not known to before the call.
         shared: code of such functions, of which others may run as well.
     """
@@ -85,7 +85,7 @@ class ReachableState(Walk):
         return [each for each in self.reached.values() if is_a(each, Optimizer)]
 
     def forget_input_numbers(self) -> None:
-        """Put ordinary floats where a recorded call left numbers that say how they are used."""
+        """Put ordinary floats where a captured call left numbers that say how they are used."""
         for watched in self.watched:
             container = watched.container
             if is_a(container, Entries):

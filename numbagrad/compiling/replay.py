@@ -1,8 +1,8 @@
-"""The compiled way through a recorded call whose reachable are what they were.
+"""The compiled way through a captured call whose reachable are what they were.
 
-``recording.py`` knows, in Python, all that has to hold for a program. What it last found to hold is
-written into the tables of ``native/replay.py`` here, whose builtins then see in a microsecond that
-nothing has changed. For anything else they say so, and the Python code decides.
+``call_capture.py`` knows, in Python, all that has to hold for a program. What it last found to
+hold is written into the tables of ``native/replay.py`` here, whose builtins then see in a
+microsecond that nothing has changed. For anything else they say so, and the Python code decides.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..executor.plan.operations import Array
 from ..native.replay_layout import Argument, Kept, Known, Passed, ReplayTable, Result, Version
 from ..ops.operators.native_launchers import described_runtime
 from ..program.program import NativeRun, Program
-from ..program.recorded_values import root_of
+from ..program.traced_values import root_of
 from ..tensor import Tensor
 
 #: The lists of the table.
@@ -56,7 +56,7 @@ class Found:
 
 
 class Replay:
-    """A recorded call for compiled code.
+    """A captured call for compiled code.
 
     Attributes:
         holds: ``holds(*arguments)`` is None if something has changed since it was learned,

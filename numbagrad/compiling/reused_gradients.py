@@ -1,6 +1,6 @@
 """Gradients that one run of a program made and the next may write again.
 
-``recorded.py`` remembers here what a run attached, and asks before the next one. Owners of the
+``captured_call.py`` remembers here what a run attached, and asks before the next one. Owners of the
 objects are counted, so nobody who kept a gradient sees it change.
 """
 
@@ -28,7 +28,7 @@ def _count_of(owners: int) -> int:
 
 
 #: The owners of a gradient are its tensor and ``ReusedGradients``; those of its memory are the
-#: gradient, ``ReusedGradients``, and ``Recorded``, which found that it lies as it should.
+#: gradient, ``ReusedGradients``, and ``CapturedCall``, which found that it lies as it should.
 _GRADIENT_COUNT = _count_of(OWNERS_OF_GRADIENT)
 _ARRAY_COUNT = _count_of(OWNERS_OF_ARRAY)
 

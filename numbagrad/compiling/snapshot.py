@@ -1,6 +1,6 @@
 """The tensors that a call can reach, as they are before it, and the memory that belongs to them.
 
-``recording.py`` takes the snapshot; what the call did to tensors (``effects_of_call.py``) and
+``call_capture.py`` takes the snapshot; what the call did to tensors (``effects_of_call.py``) and
 whether the program does the same (``verification.py``) is found by comparing with it.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..executor.plan.operations import Array, Memory, Range, View
-from ..program.recorded_values import root_of
-from ..program.recorder import Recorder
+from ..program.trace import Trace
+from ..program.traced_values import root_of
 from ..tensor import Tensor
 from .effects import Place
 from .reachable_state import ReachableState
@@ -91,13 +91,13 @@ def _places(reachable: ReachableState, leaves: list[Any]) -> list[Place]:
 class Owners(dict[Memory, tuple[Place, View]]):
     """Memory that was there before the call: which place leads to it, and to which part of it."""
 
-    def find(self, recorder: Recorder, places: Sequence[Place], arrays: Sequence[Array]) -> None:
+    def find(self, trace: Trace, places: Sequence[Place], arrays: Sequence[Array]) -> None:
         """For the memory that was given, the tensor that leads to most of it."""
         for place, array in zip(places, arrays, strict=True):
-            memory = recorder.memories.get(id(root_of(array)))
+            memory = trace.memories.get(id(root_of(array)))
             if memory is None or memory.made:
                 continue
-            view = recorder.view(array)
+            view = trace.view(array)
             if memory not in self or _length(view) > _length(self[memory][1]):
                 self[memory] = place, view
 
@@ -105,13 +105,13 @@ class Owners(dict[Memory, tuple[Place, View]]):
 class Elements:
     """The bytes of memory that tensors lie in: a run finds these where they were, and no others."""
 
-    def __init__(self, recorder: Recorder, arrays: Sequence[Array]):
+    def __init__(self, trace: Trace, arrays: Sequence[Array]):
         self._ranges: dict[Memory, list[Range]] = {}
         found: dict[Memory, list[Range]] = {}
         for array in arrays:
-            memory = recorder.memories.get(id(root_of(array)))
+            memory = trace.memories.get(id(root_of(array)))
             if memory is not None and array.size:
-                found.setdefault(memory, []).append(recorder.view(array).bytes)
+                found.setdefault(memory, []).append(trace.view(array).bytes)
         for memory, ranges in found.items():
             merged = self._ranges[memory] = [min(ranges)]
             for low, high in sorted(ranges):

@@ -1,6 +1,6 @@
 """What reads the value of a number among the arguments without asking the number for it.
 
-A recorded call is given numbers that say how they are used (``program/input_numbers.py``).
+A captured call is given numbers that say how they are used (``program/input_numbers.py``).
 Classes written in C take the value of what looks like a number unnoticed; where code of users
 names such a class, numbers are constants of the program. Asked by ``reachable_state.py``.
 """

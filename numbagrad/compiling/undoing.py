@@ -2,8 +2,8 @@
 
 An operator may raise in a program as it does in the function, with values that are out of range.
 What the function does then, which may be to catch that, is not in the program: the state is made
-what it was before the run, and the function is called. ``recorded.py`` does so around each run that
-may raise.
+what it was before the run, and the function is called. ``captured_call.py`` does so around each
+run that may raise.
 """
 
 from __future__ import annotations

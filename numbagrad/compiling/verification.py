@@ -1,6 +1,6 @@
 """The check of a new program: run once on copies of what the call was given, it has to do the same.
 
-Called by ``recording.py``. An operator that went past the recorder does not survive this, nor does
+Called by ``call_capture.py``. An operator that went past the trace does not survive this, nor does
 a number that became a constant unseen.
 """
 
@@ -17,11 +17,11 @@ from ..executor import capture
 from ..executor.plan.operations import Array, Call
 from ..program.input_numbers import NumberInputs
 from ..program.program import Program, as_view
-from ..program.recorded_values import root_of
-from ..program.recorder import Recorder
+from ..program.trace import Trace
+from ..program.traced_values import root_of
 from ..random import Generator
+from .captured_call import CapturedCall
 from .effects import Unusable
-from .recorded import Recorded
 from .snapshot import Snapshot
 
 
@@ -50,28 +50,28 @@ class RandomStates:
 
 def verify(
     program: Program,
-    recorder: Recorder,
+    trace: Trace,
     before: Snapshot,
     copies: dict[int, Array],
     random: RandomStates,
 ) -> None:
-    """Compare what the program does with what the recorded call did.
+    """Compare what the program does with what the captured call did.
 
     Args:
         program: the program, which was not run yet.
-        recorder: what recorded the call.
+        trace: what captured the call.
         before: the tensors before the call.
         copies: the memory that the program is given, as it was, by the id of its owner.
         random: the generators before the call.
     """
-    known = {id(view.memory.array) for view in program.given} | recorder.managed
+    known = {id(view.memory.array) for view in program.given} | trace.managed
     for root in before.roots:
         if id(root) not in known and not _equal(root, copies[id(root)]):
             raise Unusable(f"a write to an array of shape {root.shape} that no kernel did")
     roots = [view.memory.array for view in program.given]
     copied = [copies[id(root)] for root in roots]
-    rounding = Rounding(program, _before_writes(program, copied), recorder.drawn, random)
-    found = _outcome(program, copied, recorder.drawn, random)
+    rounding = Rounding(program, _before_writes(program, copied), trace.drawn, random)
+    found = _outcome(program, copied, trace.drawn, random)
     expected = [*roots, *[memory.array for memory in program.results]]
     wrong = rounding.first_beyond(expected, found)
     if wrong is not None:
@@ -227,21 +227,21 @@ def _unit(array: Array) -> float:
 
 
 class Previous:
-    """An earlier recording of the same call with other numbers, just before it is recorded again.
+    """An earlier capture of the same call with other numbers, just before it is captured again.
 
     What a number does that nobody noticed, as a constant that a function in C made of it, shows
     when the new program is given the old number: it then has to do what the old one does.
     """
 
-    def __init__(self, recorded: Recorded):
-        self._program = recorded.program
-        self._numbers = recorded.numbers
-        self._roots = [root_of(array) for array in recorded.given]
+    def __init__(self, captured: CapturedCall):
+        self._program = captured.program
+        self._numbers = captured.numbers
+        self._roots = [root_of(array) for array in captured.given]
 
     def agrees(
         self,
         program: Program,
-        recorder: Recorder,
+        trace: Trace,
         inputs: NumberInputs,
         copies: dict[int, Array],
         random: RandomStates,
@@ -250,7 +250,7 @@ class Previous:
         old, roots = self._program, [view.memory.array for view in program.given]
         if len(old.given) != len(roots) or len(old.results) != len(program.results):
             return False
-        others = [x for k, x in enumerate(recorder.drawn) if k not in inputs.computed]
+        others = [x for k, x in enumerate(trace.drawn) if k not in inputs.computed]
         present = dict(inputs.values)
         self._numbers.give(present)
         try:

@@ -23,7 +23,7 @@ from ..ops.operators.composite import Composite
 from ..optim.optimizer import Optimizer
 from ..optim.parameter_group import ParameterGroup
 from ..program.compiled_guards import Entries
-from ..program.object_words import (
+from ..program.object_offsets import (
     has_attributes,
     words_of_class,
     words_of_function,
@@ -200,7 +200,7 @@ class Walk:
             self._class(path, value, name)
         elif is_a(value, types.ModuleType):
             self._module_as_value(path, value)
-        elif is_a(value, Generator):  # recorded draws read its state anew in every run
+        elif is_a(value, Generator):  # captured draws read its state anew in every run
             pass
         elif is_a(value, weakref.ReferenceType):
             self._weak_reference(path, value, name)
@@ -503,7 +503,7 @@ class Walk:
             self._watch(path, read, name, seen_natively(value))
         if any([kind is each for each in _CONTAINERS]) or module_of(kind) == "builtins":
             return
-        if is_a(value, ParameterGroup):  # of another class while calls are recorded
+        if is_a(value, ParameterGroup):  # of another class while calls are captured
             return
         if not kind.__flags__ & CAN_CHANGE and words_without_dictionary(value):
             self.watched.append(
@@ -572,7 +572,7 @@ _COMPILED_BY_NUMBA = (
 
 
 def _draws_globally(value: Any) -> bool:
-    """Whether a function of NumPy draws from the one generator whose state recordings compare."""
+    """Whether a function of NumPy draws from the one generator whose state captures compare."""
     return is_a(getattr(value, "__self__", None), np.random.RandomState)
 
 

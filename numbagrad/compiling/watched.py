@@ -1,4 +1,4 @@
-"""The entries of one container as they were when a call was recorded, and whether they still are.
+"""The entries of one container as they were when a call was captured, and whether they still are.
 
 Made by ``reachable_state.py`` for each container, object and class that a function can reach.
 Python compares entry by entry; where the container is of a kind that compiled code can look into

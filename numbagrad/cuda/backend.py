@@ -22,11 +22,11 @@ from ..executor.planned_backend import PlannedBackend
 from . import (
     asserts,
     attention,
+    foreach,
     indexing,
     launches,
     library,
     philox,
-    together,
     windows,
     word_kernels,
 )
@@ -118,7 +118,7 @@ class CudaBackend(PlannedBackend):
             host = np.ndarray(form.shape, form.dtype, None, 0, form.strides)
             host[...] = array
         made = self.allocate(*form)
-        together.flush()
+        foreach.flush()
         driver().upload(made.address, host.ctypes.data, host.nbytes, made.block.device, waits)
         return made
 
@@ -167,7 +167,7 @@ class CudaBackend(PlannedBackend):
         if form.strides != array.strides and array.size > 1:
             array = self.copied_to(form, array)
         host = np.ndarray(form.shape, form.dtype, None, 0, form.strides)
-        together.flush()
+        foreach.flush()
         driver().download(host.ctypes.data, array.address, host.nbytes, array.block.device)
         asserts.raise_failure()
         return host
@@ -179,7 +179,7 @@ class CudaBackend(PlannedBackend):
             array = self.copied_to(form, array)
         memory = np.asarray(driver().allocate_pinned(max(array.nbytes, 1)))
         host = np.ndarray(form.shape, form.dtype, memory, 0, form.strides)
-        together.flush()
+        foreach.flush()
         place = host.ctypes.data, array.address, host.nbytes
         driver().download_pinned(*place, host, array.block.device)
         return host
@@ -198,20 +198,20 @@ class CudaBackend(PlannedBackend):
     def _copy_between(self, target: CudaArray, source: CudaArray) -> None:
         """A copy to another device: moved by the driver, converted there."""
         own = self.in_order(source)
-        together.flush()
+        foreach.flush()
         there = self._new(contiguous(source.shape, source.dtype), target.block.device)
         driver().move(there.address, own.address, own.nbytes, own.block.device)
         self.copy(target, there)
 
     def synchronise(self) -> None:
         """See :class:`Backend`."""
-        together.flush()
+        foreach.flush()
         driver().synchronise()
         asserts.raise_failure()
 
     def together(self) -> AbstractContextManager[None]:
         """See :class:`Backend`."""
-        return together.together()
+        return foreach.together()
 
     # --- kernels ---
 
@@ -281,7 +281,7 @@ class CudaBackend(PlannedBackend):
     def run_function(self, name: str, function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         """See :class:`Backend`: as a CUDA function of one thread, so that loops run in order."""
         index = next(x.block.device for x in arrays if isinstance(x, CudaArray))
-        together.flush()
+        foreach.flush()
         driver().run_function(function, arrays, index)
 
     def argsort(self, array: CudaArray, dim: int, descending: bool) -> CudaArray:
@@ -325,7 +325,7 @@ class CudaBackend(PlannedBackend):
 
     def run(self, operation: Operation) -> None:
         """Run one operation on the memory that its views lie in."""
-        if together.keeps(operation):
+        if foreach.keeps(operation):
             return
         index = _device_of(next(operation.writes).memory.array)
         launches.run(lower(operation), lambda memory: memory.address, (), index)

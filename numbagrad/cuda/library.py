@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..executor.plan.forms import broadcast, contiguous, dense
-from . import together
+from . import foreach
 from .array import CudaArray
 from .driver import driver
 from .forwards import OF_LIBRARY, OWN
@@ -35,7 +35,7 @@ refused: set[str] = set()
 
 def _library(index: int) -> AbstractContextManager[Any]:
     """What functions of CuPy run under, once what waits was launched."""
-    together.flush()
+    foreach.flush()
     made: AbstractContextManager[Any] = driver().library(index)
     return made
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..executor.plan.operations import Check, Kernel, Operation, Pointwise, Product, Reduce, Rowwise
-from .formulas import lower_pointwise
 from .launches import Launch
-from .products import lower_product
-from .reducing import lower_reduction
+from .matmul import lower_product
+from .pointwise import lower_pointwise
+from .reduction import lower_reduction
 from .rowwise import lower_rowwise
 from .word_kernels import lower_check, lower_kernel
 

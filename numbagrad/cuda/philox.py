@@ -44,7 +44,7 @@ from .array import CudaArray
 from .devices import index_of
 from .driver import driver
 from .kernels import random as texts
-from .kernels.elementwise import Body
+from .kernels.pointwise import Body
 from .launches import Words, bits_of, blocks_for
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from ..kernels import layout
 from ..kernels.pointwise.source import Operand
 from .driver import driver
 from .driver.source import Source
-from .kernels import rows, scans
+from .kernels import rowwise as rows
+from .kernels import scan as scans
 from .launches import Launch, Words, blocks_for
 
 

@@ -16,9 +16,9 @@ from . import launches
 from .array import CudaArray
 from .driver import driver
 from .driver.source import Source
-from .formulas import SMALL
 from .kernels import convolution, pooling
 from .launches import Words, blocks_for
+from .pointwise import SMALL
 
 if TYPE_CHECKING:
     from .backend import CudaBackend

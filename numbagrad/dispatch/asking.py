@@ -43,7 +43,7 @@ def around(compute, layers, {defaults}):
 
 def asks(function: Any) -> bool:
     """Whether a function asks the layers by itself."""
-    return isinstance(function, FunctionType) and not {"everywhere", "awake"}.isdisjoint(
+    return isinstance(function, FunctionType) and not {"everywhere", "active"}.isdisjoint(
         function.__code__.co_names
     )
 

@@ -128,7 +128,7 @@ def _lasts(tensor: Tensor) -> bool:
         and tensor.is_leaf
         and tensor.dtype is float32
         and not tensor._is_view()
-        and not capture.is_recording()
+        and not capture.is_capturing()
     )
 
 

@@ -1,14 +1,14 @@
-"""The layers that a call passes before its operator: their interface, their order, who is awake.
+"""The layers that a call passes before its operator: their interface, their order, who is active.
 
 Functions that layers may act on begin with one question, which costs a few nanoseconds::
 
-    if layers.awake and layers.asks(mm):
+    if layers.active and layers.asks(mm):
         return layers.descend(mm, (input, mat2), {"out": out})
 
-``awake`` is zero as long as no thread needs a layer; else it has the bits of those that are needed.
-``everywhere`` says whether one of them acts on every public function; a function that the others do
-not know asks that word. Each layer decides by itself whether it acts on a call, from the state
-of the thread and the arguments. This file imports nothing of the package.
+``active`` is zero as long as no thread needs a layer; else it has the bits of those that are
+needed. ``everywhere`` says whether one of them acts on every public function; a function that the
+others do not know asks that word. Each layer decides by itself whether it acts on a call, from the
+state of the thread and the arguments. This file imports nothing of the package.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "act_on",
     "ask",
     "asks",
-    "awake",
+    "active",
     "change",
     "descend",
     "everywhere",
@@ -65,7 +65,7 @@ ALL = -1
 VOLATILE = BITS["volatile"]
 
 #: The bits of the layers that somebody needs, in whatever thread.
-awake = 0
+active = 0
 #: Whether one of them acts on every public function, method and property.
 everywhere = False
 
@@ -96,12 +96,12 @@ def change(name: str, by: int) -> None:
 
 
 def _note() -> None:
-    """Set who is awake by the counts."""
-    global awake, everywhere, _running
+    """Set who is active by the counts."""
+    global active, everywhere, _running
     needed = [name for name in ORDER if _counts[name]]
     _running = tuple([_loaded[name] for name in needed])
-    awake = sum([BITS[name] for name in needed])
-    everywhere = bool(awake & PUBLIC)
+    active = sum([BITS[name] for name in needed])
+    everywhere = bool(active & PUBLIC)
 
 
 def asks(function: Callable[..., Any]) -> bool:
@@ -115,14 +115,14 @@ def asks(function: Callable[..., Any]) -> bool:
 def act_on(arguments: Arguments) -> bool:
     """Whether a layer acts on this thread's calls with such arguments.
 
-    Operators that replace several calls by one ask this. ``awake`` is about all threads, and stays
+    Operators that replace several calls by one ask this. ``active`` is about all threads, and stays
     as it is for as long as somebody might need a layer.
     """
     return any([layer.acts_on(arguments) for layer in _running])
 
 
 def descend(function: Callable[..., Any], arguments: Arguments, keywords: Keywords) -> Any:
-    """``function(*arguments, **keywords)`` through the layers that are awake."""
+    """``function(*arguments, **keywords)`` through the layers that are active."""
     return _pass(_running, function, arguments, keywords)
 
 

@@ -1,7 +1,7 @@
 """Autocast policies: to which dtype a function has its arguments cast.
 
-The lists are torch's for the CPU. ``autocast.py`` acts on them; until it is awake, a decorated
-function costs one read of ``layers.awake``.
+The lists are torch's for the CPU. ``autocast.py`` acts on them; until it is active, a decorated
+function costs one read of ``layers.active``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def autocasts(policy: Policy, *, asks_itself: bool = False) -> Callable[[Functio
 
         @functools.wraps(function)
         def casting(*arguments: Any, **keywords: Any) -> Any:
-            if layers.awake and layers.asks(casting):
+            if layers.active and layers.asks(casting):
                 return layers.descend(casting, arguments, keywords)
             return function(*arguments, **keywords)
 

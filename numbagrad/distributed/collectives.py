@@ -142,7 +142,7 @@ class Plan:
         outcome = output if outcome is None else outcome
         before_write(output)
         given = [each._array for each in inputs]
-        if not self.is_asynchronous or capture.is_recording():
+        if not self.is_asynchronous or capture.is_capturing():
             # In a program each call is over when it returns: what follows may read the outcome.
             capture.exchange(self.exchange, output._array, *given)
             interface.bump_version(output)

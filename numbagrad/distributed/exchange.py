@@ -87,7 +87,7 @@ class Exchange:
         self._share = share
         #: What was exchanged in the recorded call: the input, and the outcome.
         self._kept: tuple[Array, Array] | None = None
-        self._keeps = capture.active is not None and capture.recorder() is not None
+        self._keeps = capture.active is not None and capture.current_trace() is not None
 
     def __call__(self, array: Array, *inputs: Array) -> None:
         if capture.rehearsal.active:

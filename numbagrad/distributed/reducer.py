@@ -117,7 +117,7 @@ class _Averaging:
         self._limit = limit
         self._requests: Requests = ()
         self._array: Array | None = None
-        self._keeps = capture.active is not None and capture.recorder() is not None
+        self._keeps = capture.active is not None and capture.current_trace() is not None
         #: Of the recorded call: what was given, and what came of it.
         self._given: Array | None = None
         self._outcome: Array | None = None
@@ -247,7 +247,7 @@ class Reducer:
     def _ready(self, place: int, parameter: Tensor) -> None:
         """Count a gradient that is complete; called by the engine."""
         if not self._syncs:
-            if capture.is_recording():  # a call that leaves behind what it found can be a program
+            if capture.is_capturing():  # a call that leaves behind what it found can be a program
                 Variable._execution_engine.queue_callback(self._sync_again)
             return
         if self._waiting is None:

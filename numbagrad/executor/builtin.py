@@ -124,12 +124,12 @@ def described(function: str, module: str = "launch") -> library.HandWritten:
     return library.HandWritten(f"native.{module}", function, _FASTCALL_SIGNATURE, code="calls")
 
 
-def leave_to_recorder() -> None:
-    """Raise what launchers raise in a thread that records: for calls before there is one.
+def leave_to_capture() -> None:
+    """Raise what launchers raise in a thread that captures: for calls before there is one.
 
-    What is recorded may be run without launchers, which then need not be compiled.
+    What is captured may be run without launchers, which then need not be compiled.
     """
-    if capture.active is not None and capture.recorder() is not None:
+    if capture.active is not None and capture.current_trace() is not None:
         raise LaunchMiss(layout.MISS_CAPTURE)
 
 

@@ -1,6 +1,6 @@
-"""Whether the calling thread records what it computes, and where that goes.
+"""Whether the calling thread captures what it computes, and where that goes.
 
-The executor and the operators ask here; the recorder itself is ``program/recorder.py``. This module
+The executor and the operators ask here; the trace itself is ``program/trace.py``. This module
 imports nothing of the package but who holds arrays, so that everything can import it.
 """
 
@@ -14,17 +14,17 @@ from typing import Any
 
 from ..backend import foreign_among
 
-#: The recorder that is at work, of whatever thread; None most of the time.
+#: The trace that is at work, of whatever thread; None most of the time.
 active: Any = None
 
-#: The profile function that listens for a recording, None most of the time.
+#: The profile function that listens for a capture, None most of the time.
 listener: Any = None
 
 
 class Outdated(RuntimeError):
     """Raised by a source of numbers if a program does not hold for the state that it reads.
 
-    Nothing has run then, and the call is recorded again.
+    Nothing has run then, and the call is captured again.
 
     Attributes:
         source: the object whose state it is; see ``undo`` of :func:`numbers`.
@@ -36,7 +36,7 @@ class Outdated(RuntimeError):
 
 
 class _Exclusive(threading.local):
-    """Whether other threads wait for this one before they record."""
+    """Whether other threads wait for this one before they capture."""
 
     held = False
 
@@ -45,14 +45,14 @@ exclusive = _Exclusive()
 
 
 class _Rehearsal(threading.local):
-    """Whether this thread runs a new program to compare it with the call it was recorded from."""
+    """Whether this thread runs a new program to compare it with the call it was captured from."""
 
     active = False
-    #: Whether outcomes of the recorded call are known; an older program has forgotten its own.
+    #: Whether outcomes of the captured call are known; an older program has forgotten its own.
     recalls = True
 
 
-#: What acts on other processes repeats then what came of it in the recorded call.
+#: What acts on other processes repeats then what came of it in the captured call.
 rehearsal = _Rehearsal()
 
 
@@ -70,7 +70,7 @@ def rehearsed() -> Iterator[None]:
 def without_recall() -> Iterator[None]:
     """Have rehearsals inside the ``with`` block take a tensor itself for what comes of it.
 
-    So two programs can be compared that were recorded at different times.
+    So two programs can be compared that were captured at different times.
     """
     rehearsal.recalls = False
     try:
@@ -79,8 +79,8 @@ def without_recall() -> Iterator[None]:
         rehearsal.recalls = True
 
 
-def recorder() -> Any:
-    """The recorder of this thread, or None if it does not record."""
+def current_trace() -> Any:
+    """The trace of this thread, or None if it does not capture."""
     found = active
     if found is None or found.paused or found.thread != threading.get_ident():
         return None
@@ -88,12 +88,12 @@ def recorder() -> Any:
 
 
 def hand_over(method: str, *arguments: Any) -> tuple[Any, ...]:
-    """What the recorder's ``method`` makes of a call that a launcher left to it, in a tuple.
+    """What the trace's ``method`` makes of a call that a launcher left to it, in a tuple.
 
-    The tuple is empty if the recording has ended since the launcher looked: a function of a user's
+    The tuple is empty if the capture has ended since the launcher looked: a function of a user's
     may run at any moment, as when garbage is collected. Then the launcher is called again.
     """
-    found = recorder()
+    found = current_trace()
     return () if found is None else (getattr(found, method)(*arguments),)
 
 
@@ -112,13 +112,13 @@ def unheard() -> Iterator[None]:
 
 
 def attend_again() -> None:
-    """Have the recorder of this thread go on, after another one took its place for a while."""
+    """Have the trace of this thread go on, after another one took its place for a while."""
     if active is not None and active.thread == threading.get_ident():
         active.attend_again()
 
 
-def is_recording() -> bool:
-    """Whether this thread is inside of a recording, be it one that has ended early."""
+def is_capturing() -> bool:
+    """Whether this thread is inside of a capture, be it one that has ended early."""
     return active is not None and not active.observes and active.thread == threading.get_ident()
 
 
@@ -134,11 +134,11 @@ def computes() -> bool:
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """``function(*arguments)``, noted as one operation if this thread records.
+    """``function(*arguments)``, noted as one operation if this thread captures.
 
     For what makes arrays in Python: it is called again at each run of the program.
     """
-    found = active and recorder()
+    found = active and current_trace()
     if (where := foreign_among(arguments)) is not None:
         function, arguments = where.call, (function, *arguments)
     return function(*arguments) if found is None else found.call(function, *arguments)
@@ -146,7 +146,7 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def drawn(function: Callable[..., Any], *arguments: Any) -> Any:
     """``call`` of a function that draws random numbers: a program draws anew at each run."""
-    found = active and recorder()
+    found = active and current_trace()
     if (where := foreign_among(arguments)) is not None:
         function, arguments = where.call, (function, *arguments)
     if found is None:
@@ -159,7 +159,7 @@ def check(function: Callable[..., None], *arguments: Any) -> None:
 
     A program calls it before all else where it can, so that a run that fails leaves nothing behind.
     """
-    found = active and recorder()
+    found = active and current_trace()
     if (where := foreign_among(arguments)) is not None:
         function, arguments = where.call, (function, *arguments)
     if found is None:
@@ -170,64 +170,64 @@ def check(function: Callable[..., None], *arguments: Any) -> None:
 
 @contextlib.contextmanager
 def noting_exceptions() -> Iterator[None]:
-    """Stop recording if the ``with`` block raises: what then runs depends on values."""
+    """Stop capturing if the ``with`` block raises: what then runs depends on values."""
     try:
         yield
     except Exception as error:
-        found = recorder()
+        found = current_trace()
         if found is not None:
             found.note_raised(error)
         raise
 
 
 def note_check(kernel: Any, launch: Any, explain: Callable[..., None], arguments: Any) -> None:
-    """Tell the recorder of this thread, if it has one, of a check that a kernel made.
+    """Tell the trace of this thread, if it has one, of a check that a kernel made.
 
     ``launch`` is its total, its grain and its words; ``explain(*arguments)`` raises if it failed.
     """
     if active is not None:
-        found = recorder()
+        found = current_trace()
         if found is not None:
             found.note_check(kernel, launch, explain, arguments)
 
 
 def note_kernel(kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
-    """Tell the recorder of this thread, if it has one, that a ``WordKernel`` ran."""
-    found = recorder()
+    """Tell the trace of this thread, if it has one, that a ``WordKernel`` ran."""
+    found = current_trace()
     if found is not None:
         found.kernel(kernel, total, grain, words)
 
 
 def refuse(what: str) -> None:
-    """Say that ``what`` cannot be part of a program: if this thread records, it stops to."""
+    """Say that ``what`` cannot be part of a program: if this thread captures, it stops to."""
     if active is not None:
-        found = recorder()
+        found = current_trace()
         if found is not None:
             found.fail(what)
 
 
 def note_fill(array: Any, value: Any, made: bool = True) -> None:
-    """Tell the recorder of this thread, if it has one, that an array was filled with a number."""
+    """Tell the trace of this thread, if it has one, that an array was filled with a number."""
     if active is not None:
-        found = recorder()
+        found = current_trace()
         if found is not None:
             found.fill(array, value, made)
 
 
 def forward(name: str, function: Callable[..., Any], arguments: list[Any]) -> Any:
-    """What the forward of an operator makes; noted if this thread records.
+    """What the forward of an operator makes; noted if this thread captures.
 
     As the launches that made it where these explain it, else as one call of the forward.
     """
-    found = recorder()
+    found = current_trace()
     if found is None:
         return function(*arguments)
     return found.forward(name, function, tuple(arguments))
 
 
 def note_backward(tensors: Any, retain_graph: bool) -> None:
-    """Tell the recorder of this thread, if it has one, that the graph of these was walked."""
-    found = recorder()
+    """Tell the trace of this thread, if it has one, that the graph of these was walked."""
+    found = current_trace()
     if found is not None:
         found.when_walked(tensors)
         if not retain_graph:
@@ -235,34 +235,34 @@ def note_backward(tensors: Any, retain_graph: bool) -> None:
 
 
 def constant(array: Any) -> Any:
-    """``array``, whose elements follow from shapes and Python values alone; noted if recording."""
+    """``array``, whose elements follow from shapes and Python values alone; noted if capturing."""
     if active is not None:
-        found = recorder()
+        found = current_trace()
         if found is not None:
             found.constant(array)
     return array
 
 
 def copied(array: Any) -> Any:
-    """A copy of an array in C order; noted if this thread records."""
+    """A copy of an array in C order; noted if this thread captures."""
     made = array.copy("C")
     if active is not None:
-        found = recorder()
+        found = current_trace()
         if found is not None:
             found.copy(array, made, made=True)
     return made
 
 
 def check_written(array: Any) -> None:
-    """Stop recording if nothing recorded wrote this array: a write went past the recorder."""
-    found = recorder()
+    """Stop capturing if nothing captured wrote this array: a write went past the trace."""
+    found = current_trace()
     if found is not None:
         found.check_written(array)
 
 
 def write(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
-    """``function(array, *arguments)``, which writes ``array``; noted if this thread records."""
-    found = active and recorder()
+    """``function(array, *arguments)``, which writes ``array``; noted if this thread captures."""
+    found = active and current_trace()
     if found is None:
         function(array, *arguments)
     else:
@@ -270,9 +270,9 @@ def write(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
 
 
 def note_copy(source: Any, target: Any) -> None:
-    """Tell the recorder of this thread, if it has one, that elements were copied, one dtype."""
+    """Tell the trace of this thread, if it has one, that elements were copied, one dtype."""
     if active is not None:
-        found = recorder()
+        found = current_trace()
         if found is not None:
             found.copy(source, target)
 
@@ -289,7 +289,7 @@ def numbers(
     in ``positive`` as long as they are positive if they are now. A source that writes state has an
     attribute ``state``, an object whose method ``undo`` takes its last call back.
     """
-    found = active and recorder()
+    found = active and current_trace()
     if found is None:
         return source()
     found.anew += [(options, key, False) for key in anew if key in options]
@@ -298,7 +298,7 @@ def numbers(
 
 
 def varies(number: Any) -> bool:
-    """Whether the program that is being recorded is given a number anew at each run."""
+    """Whether the program that is being captured is given a number anew at each run."""
     return active is not None and hasattr(number, "concrete")
 
 
@@ -310,7 +310,7 @@ def manage(array: Any) -> None:
 
 def draw(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
     """``function(array, *arguments)``, which fills ``array`` with random numbers."""
-    found = recorder()
+    found = current_trace()
     if found is None:
         function(array, *arguments)
     else:
@@ -320,9 +320,9 @@ def draw(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
 def exchange(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
     """``function(array, *arguments)``, which writes ``array`` with what other processes have.
 
-    A program calls it at each run, in the order of the recorded call, and not in a rehearsal.
+    A program calls it at each run, in the order of the captured call, and not in a rehearsal.
     """
-    found = active and recorder()
+    found = active and current_trace()
     if found is None:
         function(array, *arguments)
     else:

@@ -71,11 +71,11 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 
     with _lock:
         library.forget_lookups()
-        library.recorder = record
+        library.listener = record
         try:
             result = function(*args, **kwargs)
         finally:
-            library.recorder = None
+            library.listener = None
     name = getattr(function, "__name__", type(function).__name__)
     return Explanation(name, tuple(seen), result)
 

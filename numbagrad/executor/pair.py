@@ -1,10 +1,10 @@
 """The pair of a signature: the forward and the backward that are compiled for one form of a call.
 
 Of a composite operator (``ops/operators/composite_pair.py``) and of a compiled function
-(``compiling/recorded.py``) both are programs that are made together, and the object that runs them
-is a ``Pair``. The kernels of an eager operator are found one by one, by launchers and by the nodes
-they leave: ``EagerPair`` holds those of one call. ``explain`` and ``functions.Relu.kernels`` show
-pairs, and learn from nothing else what was compiled.
+(``compiling/captured_call.py``) both are programs that are made together, and the object that runs
+them is a ``Pair``. The kernels of an eager operator are found one by one, by launchers and by the
+nodes they leave: ``EagerPair`` holds those of one call. ``explain`` and ``functions.Relu.kernels``
+show pairs, and learn from nothing else what was compiled.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class WordKernel:
             capture.note_kernel(self, total, grain, words)
 
     def launch(self, total: int, grain: int, *words: Any) -> None:
-        """A call that no recorder is told of."""
+        """A call that no trace is told of."""
         for word in words:
             kind = word.__class__
             if kind is not int and kind is not ndarray:

@@ -1,6 +1,6 @@
-"""The launches of a recording that depend on some memory, and a program that runs them again.
+"""The launches of a capture that depend on some memory, and a program that runs them again.
 
-``blocks.py`` records what a function does to a block of vectors; here the launches are taken out
+``blocks.py`` captures what a function does to a block of vectors; here the launches are taken out
 that follow from the block. They are run as they are, in their order, so results have the same bits.
 Blocks of unit vectors are shared by threads: each is done as a whole by one of them.
 """
@@ -46,7 +46,7 @@ class _Touched(NamedTuple):
 
 
 class Launches:
-    """The operations of a recording, and which of them depend on the memory ``basis``."""
+    """The operations of a capture, and which of them depend on the memory ``basis``."""
 
     def __init__(self, operations: Sequence[Operation], basis: Sequence[Memory]):
         self.operations = operations
@@ -162,7 +162,7 @@ class Dependent:
         return tuple(entries), tuple(forms)
 
     def program(self) -> BlockProgram | None:
-        """A program of the launches, which keeps no memory of the recording."""
+        """A program of the launches, which keeps no memory of the capture."""
         try:
             made = ProgramCall(Program(self.operations, self.given, self._memories))
         except ValueError:  # a part of it runs in Python
@@ -171,7 +171,7 @@ class Dependent:
 
 
 class BlockProgram:
-    """The program of some launches, run for other vectors than those that were recorded.
+    """The program of some launches, run for other vectors than those that were captured.
 
     It belongs to any :class:`Dependent` with the same key. Any thread may run it.
     """

@@ -1,7 +1,7 @@
 """Products with the vectors of a basis, a block of them at a time, so that they stay in the cache.
 
 ``basis.py`` asks here for Jacobians of many rows or columns. The function runs once, for the first
-block, while a recorder listens; the launches that depend on the block are run again for the others,
+block, while a trace listens; the launches that depend on the block are run again for the others,
 without Python in between. Nothing is remembered from one call to the next but programs, by exactly
 what launches they have, so that a call never runs launches that its own first block did not. What
 cannot be repeated is computed for all other vectors at once, by running the function again.
@@ -26,7 +26,7 @@ from ..executor.mode import NATIVE
 from ..executor.plan.operations import Memory
 from ..executor.threads.pool import get_num_threads
 from ..ops.views.join import cat
-from ..program.recorder import Recorder
+from ..program.trace import Trace
 from ..tensor import Tensor, new_tensor
 from ..transforms import levels
 from .block_program import BlockProgram, Dependent, Launches, Units
@@ -86,11 +86,11 @@ def products_in_blocks(
     if known is None:
         return None
     rows, every = known.rows, vmap(product)
-    recorder = Recorder()
+    trace = Trace()
     given = units(0, rows)
-    basis, first = _recorded(recorder, every, given)
+    basis, first = _recorded(trace, every, given)
     program = None
-    dependent = _dependent(recorder, basis, first)
+    dependent = _dependent(trace, basis, first)
     if dependent is not None and dependent.nbytes * count >= MANY_BYTES * rows:
         program = _program_of(dependent, known, every)
     if dependent is None or program is None:
@@ -106,11 +106,11 @@ def products_in_blocks(
 
 
 def _recorded(
-    recorder: Recorder, every: Callable[..., Any], given: Sequence[Any]
+    trace: Trace, every: Callable[..., Any], given: Sequence[Any]
 ) -> tuple[list[Any], Any]:
     """The memory of the vectors given, and what is computed of them."""
-    with recorder.recording():
-        basis = [recorder.view(array).memory for array in given]
+    with trace.capturing():
+        basis = [trace.view(array).memory for array in given]
         return basis, every(*map(new_tensor, given))
 
 
@@ -142,15 +142,15 @@ def _code_of(function: Any) -> CodeType | None:
     return getattr(function, "__code__", None)
 
 
-def _dependent(recorder: Recorder, basis: list[Memory], made: Sequence[Tensor]) -> Dependent | None:
+def _dependent(trace: Trace, basis: list[Memory], made: Sequence[Tensor]) -> Dependent | None:
     """The launches that depend on the basis; None if they cannot be run again."""
-    if recorder.failure is not None or recorder.numbers or recorder.number_sources:
+    if trace.failure is not None or trace.numbers or trace.number_sources:
         return None
     for tensor in made:  # something outside of all this may follow them
         if tensor._requires_grad or tensor._array.__class__ is not np.ndarray:
             return None
-    launches = Launches(recorder.operations, basis)
-    return launches.dependent([recorder.view(tensor._array) for tensor in made])
+    launches = Launches(trace.operations, basis)
+    return launches.dependent([trace.view(tensor._array) for tensor in made])
 
 
 def _settle(known: _Experience, dependent: Dependent, program: BlockProgram, count: int) -> None:
@@ -189,7 +189,7 @@ def _program_of(dependent: Dependent, known: _Experience, every: Product) -> Blo
 def _agrees(program: BlockProgram, dependent: Dependent, every: Product) -> bool:
     """Whether the program does to some vectors just what the function does.
 
-    It would not if an operator computed with the vectors in a way that no recorder sees.
+    It would not if an operator computed with the vectors in a way that no trace sees.
     """
     generator = np.random.default_rng(0)
     vectors = [

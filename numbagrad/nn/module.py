@@ -89,7 +89,7 @@ class Module(ModuleHooks, ModuleState):
             )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if layers.awake and layers.awake & layers.VOLATILE and layers.asks(Module.__call__):
+        if layers.active and layers.active & layers.VOLATILE and layers.asks(Module.__call__):
             return layers.descend(Module.__call__, (self, *args), kwargs)
         if (
             self._forward_hooks

@@ -1,8 +1,8 @@
 """The options of an optimizer's group of parameters, which say who reads them in a recorded call.
 
 A compiled step reads the learning rate anew at each run. If code of users reads it as well, the
-program holds for the value that it read: ``compiling/recording.py`` asks. Outside of a recording a
-group is a dictionary like any other.
+program holds for the value that it read: ``compiling/call_capture.py`` asks. Outside of a
+recording a group is a dictionary like any other.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class ObservedGroup(ParameterGroup):
     __slots__ = ()
 
     def _note(self, keys: Iterable[Any]) -> None:
-        recorder = capture.recorder()
-        if recorder is None:  # the optimizer's own numbers, which each run computes anew
+        trace = capture.current_trace()
+        if trace is None:  # the optimizer's own numbers, which each run computes anew
             return
         file = sys._getframe(2).f_code.co_filename
         if not file.startswith(_FOLDER) or file.startswith(_FOR_USERS):
@@ -91,7 +91,7 @@ _read: dict[int, set[Any]] = {}
 
 def note_all_read(group: dict[str, Any]) -> None:
     """Note that the optimizer hands out all options of a group."""
-    if isinstance(group, ObservedGroup) and capture.recorder() is not None:
+    if isinstance(group, ObservedGroup) and capture.current_trace() is not None:
         _read.setdefault(id(group), set()).update(group.keys())
 
 

@@ -18,7 +18,7 @@ from ..executor.plan.forms import dense
 from ..executor.plan.operations import Array, Call, Memory, Operation, View
 from . import timing
 from .program import Program, _Python, as_view
-from .recorded_values import root_of
+from .traced_values import root_of
 
 
 def _form(memory: Memory) -> tuple[Any, ...]:
@@ -27,7 +27,7 @@ def _form(memory: Memory) -> tuple[Any, ...]:
 
 
 def empty_like(memory: Memory) -> Array:
-    """A new array that lies as a block did when it was recorded, on the same device."""
+    """A new array that lies as a block did when it was captured, on the same device."""
     if memory.where is None:
         return np.empty_like(memory.array)
     return memory.where.allocate(*_form(memory))

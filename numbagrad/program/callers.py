@@ -1,4 +1,4 @@
-"""Which code is running: the lines of users that recordings and their failures are about."""
+"""Which code is running: the lines of users that captures and their failures are about."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Words:
     """Words of memory in the heads of objects, which change when Python gives the object others.
 
     ``read`` says where they are, the bits that matter, and what these are now: for a class that an
-    object has, its dictionary, the code of a function (``object_words.py``). ``owner`` is kept
+    object has, its dictionary, the code of a function (``object_offsets.py``). ``owner`` is kept
     alive, so that the words stay its own.
     """
 

@@ -127,11 +127,11 @@ def describe(program: Program, title: str) -> Description:
     library.forget_lookups()
     for operation in program.operations:
         found: list[Kernel] = []
-        library.recorder = found.append
+        library.listener = found.append
         try:
             count = 0 if isinstance(operation, Call) else len(lower(operation))
         finally:
-            library.recorder = None
+            library.listener = None
         rows.append(_row(operation, names, count, found))
     numbers = {id(operation): k for k, operation in enumerate(program.operations)}
     at = [numbers[id(operation)] for operation in program.moments]

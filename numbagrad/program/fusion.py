@@ -1,6 +1,6 @@
 """Fewer passes over memory: copies forwarded, dead work dropped, pointwise operations in one loop.
 
-``optimise`` takes what a recorder noted and returns operations that compute the same. Order is kept
+``optimise`` takes what a trace noted and returns operations that compute the same. Order is kept
 wherever two operations touch the same bytes and one of them writes.
 """
 

@@ -1,7 +1,7 @@
-"""Numbers that a program is given anew at each run, as they look while the program is recorded.
+"""Numbers that a program is given anew at each run, as they look while the program is captured.
 
 Everything computes with them as with any other number, and they know where they come
-from: the recorder puts a ``Number`` where one is an operand. Made by the recorder for what
+from: the trace puts a ``Number`` where one is an operand. Made by the trace for what
 ``capture.numbers`` computes, and by ``numbagrad.compiling`` for numbers among the arguments.
 """
 
@@ -19,7 +19,7 @@ from ..executor import capture
 class DrawnNumber(float):
     """A number that a program is given anew at each run; known by its identity.
 
-    What Python computes of it would be a constant of the program: that ends the recording.
+    What Python computes of it would be a constant of the program: that ends the capture.
     """
 
     __slots__ = ()
@@ -30,7 +30,7 @@ class NumberInputs:
 
     Attributes:
         values: those of the present run, by their places.
-        pinned: the places of numbers that the recorded call looked at, so that the program holds
+        pinned: the places of numbers that the captured call looked at, so that the program holds
             for these values alone.
         computed: what the program is given that follows from them, by the index of its ``Number``.
     """
@@ -75,8 +75,8 @@ class _Given:
         self._value = value
 
     def pin(self) -> None:
-        """Let the program hold for this value alone, if one is being recorded."""
-        if capture.recorder() is not None:
+        """Let the program hold for this value alone, if one is being captured."""
+        if capture.current_trace() is not None:
             self.inputs.pinned.update(self.places)
 
     def plain(self) -> Any:
@@ -162,7 +162,7 @@ def _arithmetic(name: str, reflected: bool) -> Callable[..., Any]:
             return NotImplemented
         first, second = (other, self) if reflected else (self, other)
         now = function(_plain(first), _plain(second))
-        if capture.recorder() is None:
+        if capture.current_trace() is None:
             return now
         if name == "pow" and not _stays_real(first, second):
             return _pinned(now, first, second)
@@ -198,7 +198,7 @@ def _compute(value: Any) -> Callable[[], Any]:
 def _unary(function: Callable[[Any], Any]) -> Callable[..., Any]:
     def method(self: Any) -> Any:
         now = function(self.plain())
-        if capture.recorder() is None:
+        if capture.current_trace() is None:
             return now
         compute = self.compute
         return _made(now, lambda: function(compute()), self.inputs, self.places)

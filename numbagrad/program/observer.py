@@ -1,4 +1,4 @@
-"""``Observer``: a recorder that sees what the eager operators of a thread run, and keeps nothing.
+"""``Observer``: a trace that sees what the eager operators of a thread run, and keeps nothing.
 
 ``profile`` times launches with one, and ``dispatch/interception.py`` has operators come by Python
 with one, so that somebody may decide what to do with them.
@@ -13,7 +13,7 @@ from typing import Any
 
 from ..executor import capture
 from ..executor.plan.operations import Array, Operation
-from .recorder import Recorder
+from .trace import Trace
 from .turns import one_at_a_time
 
 __all__ = ["Observer"]
@@ -31,8 +31,8 @@ class _Log(list[Operation]):
         self._onlooker.note(operation)
 
 
-class Observer(Recorder):
-    """A recorder that forgets at once what ran."""
+class Observer(Trace):
+    """A trace that forgets at once what ran."""
 
     observes = True
     needs_operators = False
@@ -64,7 +64,7 @@ class Observer(Recorder):
         """Forget an operation that ran."""
         self.memories.clear()
 
-    # What a recorder would have to remember, or refuse, does not matter here.
+    # What a trace would have to remember, or refuse, does not matter here.
 
     def forward(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Only launches are seen."""

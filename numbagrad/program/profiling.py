@@ -1,7 +1,7 @@
 """``profile``: the time of every launch, in compiled programs and of eager operators.
 
 A program that is timed asks the clock natively between its launches. Eager operators are seen as a
-recorder sees them (``program/recorder.py``), by one that notes times and keeps nothing; without a
+trace sees them (``program/trace.py``), by one that notes times and keeps nothing; without a
 profile neither costs anything.
 """
 

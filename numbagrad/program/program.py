@@ -1,6 +1,6 @@
 """A program ready to run: launches over planned memory, cut where Python has to act.
 
-``Program`` takes the operations of a recorder (after fusion), lowers them, has ``planning.py`` lay
+``Program`` takes the operations of a trace (after fusion), lowers them, has ``planning.py`` lay
 what they make into memory by the time it is needed, and runs them: native parts in one call each.
 """
 
@@ -40,7 +40,7 @@ from ..kernels.launches.program_layout import MayFail, Patch, ProgramTable
 from ..kernels.pointwise.source import loaded_as
 from . import bundles, row_stages, timing  # noqa: F401 - they say how their operations are lowered
 from .planning import ALIGNMENT, Touch, plan
-from .recorded_values import root_of
+from .traced_values import root_of
 
 #: Work (elements) from which on a program lets go of the GIL.
 _LONG = 1 << 16
@@ -441,7 +441,7 @@ class Program:
             own = not any([root is each for each in arrays])  # it may return what it was given
             if own and _lies_as(array, root, view):
                 arrays[slot] = root
-            else:  # into memory as it was when recorded; outputs may share a block
+            else:  # into memory as it was when captured; outputs may share a block
                 if arrays[slot] is None:
                     arrays[slot] = np.empty_like(view.memory.array)
                 as_view(arrays[slot], view)[...] = array

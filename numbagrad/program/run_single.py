@@ -1,7 +1,7 @@
 """One operation at once, run as programs run it: lowered, and without a launcher.
 
-Called by the ``Recorder``. What eager execution compiles once, to be fast at every call, would cost
-a call that is recorded once more than all of its kernels. So a recording uses the launchers that
+Called by the ``Trace``. What eager execution compiles once, to be fast at every call, would cost
+a call that is captured once more than all of its kernels. So a capture uses the launchers that
 are there, in this process or on disk, and otherwise does without, until they have become worth
 compiling, and another process has done that. The bits are the same.
 
@@ -23,7 +23,7 @@ from .input_numbers import DrawnNumber
 from .program import Program
 
 if TYPE_CHECKING:
-    from .recorder import Recorder
+    from .trace import Trace
 
 
 #: Calls without a launcher after which it is compiled: each costs a fifth of a millisecond more.
@@ -34,7 +34,7 @@ _calls: dict[str, int] = {}
 
 
 def pointwise(
-    recorder: Recorder, program: Any, inputs: tuple[Any, ...], into: Array | None
+    trace: Trace, program: Any, inputs: tuple[Any, ...], into: Array | None
 ) -> tuple[Array, ...] | None:
     """A call of a ``PointwiseProgram`` with ndarrays and plain numbers."""
     if _uses_launcher("pointwise") and (
@@ -44,12 +44,12 @@ def pointwise(
     inputs = tuple([float(x) if isinstance(x, DrawnNumber) else x for x in inputs])
     outputs = result_forms.pointwise_outputs(program, inputs, into)
     if outputs is not None:
-        operation = recorder.pointwise_operation(program, inputs, outputs, into is None)
-        _run(recorder, dataclasses.replace(operation, eager=True))
+        operation = trace.pointwise_operation(program, inputs, outputs, into is None)
+        _run(trace, dataclasses.replace(operation, eager=True))
     return outputs
 
 
-def reduce(recorder: Recorder, program: Any, arguments: tuple[Any, ...]) -> Array | None:
+def reduce(trace: Trace, program: Any, arguments: tuple[Any, ...]) -> Array | None:
     """A call of a ``ReductionProgram``."""
     array, mask, keepdim, *_ = arguments
     if _uses_launcher("reduce_all", "reduction_launch") and _uses_launcher(
@@ -59,29 +59,29 @@ def reduce(recorder: Recorder, program: Any, arguments: tuple[Any, ...]) -> Arra
     made = result_forms.reduced(program, array, int(mask), bool(keepdim))
     if made is None or len(made) > 1 or not array.size:
         return None
-    _run(recorder, recorder.reduce_operation(program, arguments, made[0]))
+    _run(trace, trace.reduce_operation(program, arguments, made[0]))
     return made[0]
 
 
-def rowwise(recorder: Recorder, program: Any, dim: int, arrays: tuple[Array, ...]) -> Array | None:
+def rowwise(trace: Trace, program: Any, dim: int, arrays: tuple[Array, ...]) -> Array | None:
     """A call of a ``RowwiseProgram``."""
     if _uses_launcher("along", "rowwise_launch"):
         return None
     made = result_forms.row_results(program, arrays)
     if made is None or len(made) > 1 or not made[0].size:
         return None
-    _run(recorder, recorder.rowwise_operation(program, dim, arrays, made))
+    _run(trace, trace.rowwise_operation(program, dim, arrays, made))
     return made[0]
 
 
-def product(recorder: Recorder, a: Array, b: Array) -> Array | None:
+def product(trace: Trace, a: Array, b: Array) -> Array | None:
     """A call of the matrix product."""
     if _uses_launcher("matmul", "matmul_launch"):
         return None
     made = result_forms.multiplied(a, b)
     if made is not None:
-        views = recorder.view(a), recorder.view(b), recorder.view(made, made=True)
-        _run(recorder, Product(*views))
+        views = trace.view(a), trace.view(b), trace.view(made, made=True)
+        _run(trace, Product(*views))
     return made
 
 
@@ -111,11 +111,11 @@ def _is_short(operands: tuple[Any, ...]) -> bool:
     return one_shape and all([x.flags.c_contiguous for x in arrays])
 
 
-def _run(recorder: Recorder, operation: Operation) -> None:
-    """Run an operation on the memory that it was recorded with."""
+def _run(trace: Trace, operation: Operation) -> None:
+    """Run an operation on the memory that it was captured with."""
     views = *operation.reads, *operation.writes
     arrays = {view.memory: view.memory.array for view in views}
-    Program([operation], [recorder.view(x) for x in arrays.values()], []).run([*arrays.values()])
+    Program([operation], [trace.view(x) for x in arrays.values()], []).run([*arrays.values()])
 
 
 __all__ = ["pointwise", "product", "reduce", "rowwise"]

@@ -1,4 +1,4 @@
-"""One recording at a time: threads take turns, and a forked child begins anew."""
+"""One capture at a time: threads take turns, and a forked child begins anew."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from ..executor import capture
 from ..executor.builtin import runtime
 
-#: One thread records at a time.
+#: One thread captures at a time.
 _lock = threading.RLock()
 
 
 @contextlib.contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Wait until no other thread records, and have others wait for the end of the block."""
+    """Wait until no other thread captures, and have others wait for the end of the block."""
     if capture.exclusive.held:
         yield
         return
@@ -30,7 +30,7 @@ def one_at_a_time() -> Iterator[None]:
 
 
 def _forget_others() -> None:
-    """In a forked child: another thread of the parent may have been recording."""
+    """In a forked child: another thread of the parent may have been capturing."""
     global _lock
     active = capture.active
     if active is not None and active.thread != threading.get_ident():

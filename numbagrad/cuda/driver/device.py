@@ -453,7 +453,7 @@ class Device:
 
     def _function(self, source: Source, index: int) -> Any:
         """The kernel of a text in the context of a device."""
-        # A recorder hears no calls of the compiler, and an interrupt waits until it is done.
+        # A trace hears no calls of the compiler, and an interrupt waits until it is done.
         with self._lock, capture.unheard(), uninterrupted():
             return self._loaded(source, index)
 

@@ -3,7 +3,7 @@
 A block makes a square of the result. It walks along the depth in steps; while the factors of one
 step are multiplied from shared memory, those of the next are on their way to registers and then to
 the other half of shared memory. Half precision is summed in float32. An epilogue, a formula over
-the result, runs on the registers. Called by ``cuda/products.py``.
+the result, runs on the registers. Called by ``cuda/matmul.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable
 
 from ..driver.source import Source
-from .elementwise import NUMBER, Body, Operand, function_text, number_text
+from .pointwise import NUMBER, Body, Operand, function_text, number_text
 from .text import indented, loaded, loaded_as, numba_name, stored
 
 #: The words of a product, before those of an epilogue.

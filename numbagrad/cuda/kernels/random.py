@@ -8,7 +8,7 @@ is a formula. Called by ``cuda/philox.py``.
 from __future__ import annotations
 
 from ..driver.source import Source
-from .elementwise import Body
+from .pointwise import Body
 from .text import indented, stored
 
 WORDS = ("at_out", "total", "seed", "counter", "word_a", "word_b")

@@ -93,7 +93,7 @@ _origins: dict[str, str] = {}
 lock = threading.RLock()
 
 #: Called with every kernel that is looked up, while ``explain`` runs.
-recorder: Callable[[Kernel], None] | None = None
+listener: Callable[[Kernel], None] | None = None
 
 
 def stats() -> Statistics:
@@ -393,8 +393,8 @@ def hand_written(
         return 0
     kernel = _hand_written_kernel(module, function, signature, fastmath, code)
     address = _address(content, kernel, python)
-    if recorder is not None:
-        recorder(dataclasses.replace(kernel, origin=_origins[_key_here(key)]))
+    if listener is not None:
+        listener(dataclasses.replace(kernel, origin=_origins[_key_here(key)]))
     return address
 
 
@@ -457,7 +457,7 @@ def compile_ahead(kernel: Kernel) -> tuple[str, bytes]:
 
     That CPU need not be this one.
 
-    ``kernel`` is what a recorder was given, in whatever process.
+    ``kernel`` is what a listener was given, in whatever process.
     """
     content, function = _described(kernel)
     key = _key(content)
@@ -520,9 +520,9 @@ def generated(
     python = functools.partial(_function, key, source)
     kernel = Kernel(name, "compiled", signature, source, None, None, fastmath, code)
     address = _address(content, kernel, python)
-    if recorder is not None:
+    if listener is not None:
         path, origin = cache().source_path(key), _origins[_key_here(key)]
-        recorder(dataclasses.replace(kernel, origin=origin, path=path))
+        listener(dataclasses.replace(kernel, origin=origin, path=path))
     return address
 
 

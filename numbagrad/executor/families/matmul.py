@@ -17,7 +17,7 @@ from ...kernels.matmul import layout as matmul_layout
 from ...native import layout
 from ...native.layout import MatmulTable
 from .. import capture
-from ..builtin import LaunchMiss, Repairs, launcher, leave_to_recorder, make_builtin, runtime
+from ..builtin import LaunchMiss, Repairs, launcher, leave_to_capture, make_builtin, runtime
 from ..cache import library
 from ..mode import NATIVE
 from ..plan.forms import broadcast
@@ -89,7 +89,7 @@ def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
     while True:
         try:
             if capture.active is not None:
-                leave_to_recorder()
+                leave_to_capture()
             return (_launcher()[0] if NATIVE else _without_launcher)(a, b)
         except LaunchMiss as miss:
             code = miss.args[0]

@@ -34,7 +34,7 @@ from ..builtin import (
     LaunchMiss,
     Repairs,
     launcher,
-    leave_to_recorder,
+    leave_to_capture,
     make_builtin,
     runtime,
 )
@@ -173,7 +173,7 @@ class PointwiseProgram:
     def _leave_or_set_up(self) -> None:
         self.prepare()
         if NATIVE:
-            leave_to_recorder()
+            leave_to_capture()
         self._set_up()
 
     def run(self, *operands: Any) -> Any:

@@ -276,7 +276,7 @@ def copied(array: Array) -> Array:
     """A copy, in memory of the pool if it is large."""
     made = arrays.new_array(array.shape, array.dtype)
     made[...] = array
-    if (found := capture.active and capture.recorder()) is not None:
+    if (found := capture.active and capture.current_trace()) is not None:
         found.copy(array, made, made=True)
     return made
 

@@ -25,7 +25,7 @@ from ...kernels.vector_math import CPU_LOWERING
 from ...native import layout as native_layout
 from ...type_names import given_for_tensor
 from .. import capture
-from ..builtin import KernelTable, LaunchMiss, Repairs, launcher, leave_to_recorder, make_builtin
+from ..builtin import KernelTable, LaunchMiss, Repairs, launcher, leave_to_capture, make_builtin
 from ..cache import library
 from ..mode import NATIVE
 from .complex_parts import from_parts, parts_of_array
@@ -108,7 +108,7 @@ class ReductionProgram:
     outputs = 1
 
     def _first_call(self, *arguments: Any) -> Array:
-        leave_to_recorder()
+        leave_to_capture()
         with library.lock:
             if self._table is None:
                 table = KernelTable(self.outputs, reduction_layout.GRAIN)

@@ -26,7 +26,7 @@ from ...kernels.rowwise import scan as rowwise
 from ...kernels.vector_math import cpu_lowering
 from ...native import layout as native_layout
 from .. import capture
-from ..builtin import KernelTable, LaunchMiss, Repairs, launcher, leave_to_recorder, make_builtin
+from ..builtin import KernelTable, LaunchMiss, Repairs, launcher, leave_to_capture, make_builtin
 from ..cache import library
 from ..mode import NATIVE
 from .complex_pointwise import refused
@@ -55,7 +55,7 @@ class RowwiseProgram:
         self.call: Callable[..., Any] = self._first_call if NATIVE else self._call_directly
 
     def _first_call(self, *arguments: Any) -> Any:
-        leave_to_recorder()
+        leave_to_capture()
         with library.lock:
             if self._table is None:
                 table = KernelTable(self.outputs, rowwise.GRAIN)

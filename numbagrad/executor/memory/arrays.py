@@ -76,7 +76,7 @@ def set_all(array: np.ndarray[Any, Any], value: Any) -> None:
 
 
 def fill_elements(array: np.ndarray[Any, Any], value: Any) -> None:
-    """Write a number to every element of an array of any backend; no recorder is told."""
+    """Write a number to every element of an array of any backend; no trace is told."""
     where = foreign(array)
     if where is None:
         half.fill(array, value)

@@ -19,7 +19,7 @@ from ...dtype import finfo, from_numpy
 from ...kernels.layout import MAX_DIMENSIONS
 from ...native.layout import MISS_LIMIT, MISS_NUMBER, MISS_OPERAND
 from .. import capture
-from ..builtin import LaunchMiss, leave_to_recorder
+from ..builtin import LaunchMiss, leave_to_capture
 from ..cache import library
 from . import lowering, result_forms
 from .dtypes import DtypeRules, code_of
@@ -65,7 +65,7 @@ def run_kernel(kernel: int, words: Array, total: int) -> None:
 def _refuse_others(arrays: tuple[Any, ...]) -> None:
     """Raise what launchers raise for what is no ndarray that kernels read, or is more than one."""
     if capture.active is not None:
-        leave_to_recorder()
+        leave_to_capture()
     for x in arrays:
         if x.__class__ is not np.ndarray or x.dtype.kind not in "fiubV":
             raise LaunchMiss(MISS_OPERAND)

@@ -1,6 +1,6 @@
 """Which dtype a pointwise operator computes in, and that of its result: promotion, written once.
 
-Called by the programs of ``pointwise.py`` and ``complex_pointwise.py``, by the recorder, and by
+Called by the programs of ``pointwise.py`` and ``complex_pointwise.py``, by the trace, and by
 operators in Python that promote as those do. ``DtypeRules`` says what a definition says of dtypes;
 ``of`` answers for operands that have become ``OperandCode``.
 """

@@ -1,6 +1,6 @@
 """What a program is made of: memory, views of it, and operations on views, in the order they ran.
 
-The recorder writes a list of these operations; fusion, planning and lowering read it. Everything
+The trace writes a list of these operations; fusion, planning and lowering read it. Everything
 here is about addresses and arrays; Tensors and gradients have already become plain operations.
 """
 

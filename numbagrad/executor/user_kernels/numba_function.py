@@ -1,6 +1,6 @@
 """Functions that a user compiled with ``numba.njit``, as kernels that a program can hold.
 
-The recorder asks whether a call can be one (``is_native``), lowering asks for its entry. A function
+The trace asks whether a call can be one (``is_native``), lowering asks for its entry. A function
 that Numba compiled takes the headers of its arrays field by field; ``entry`` makes a few lines of
 LLVM that load those from the packed words of a launch, so that nothing of the function is compiled
 again and no Python runs.

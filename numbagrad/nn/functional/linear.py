@@ -33,7 +33,7 @@ def linear(
     """
     if out is not None:
         return write_result("linear", linear(input, weight, bias), out)
-    if layers.awake and asks(linear):
+    if layers.active and asks(linear):
         return descend(linear, (input, weight, bias), {})
     try:
         x, w = input._array, weight._array

@@ -126,11 +126,11 @@ def checked(
     rule = rule_of(kinds.name) if ahead else None
 
     def asks() -> bool:
-        return bool(layers.awake & interest) and layers.asks(public)
+        return bool(layers.active & interest) and layers.asks(public)
 
     # This is short, since every call between a program and an operator is felt.
     def public(*arguments: Any, **keywords: Any) -> Any:
-        if layers.awake and asks():
+        if layers.active and asks():
             return descend(public, arguments, keywords)
         if keywords:
             if how and (target := keywords.pop("out", None)) is not None:

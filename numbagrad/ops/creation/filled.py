@@ -88,7 +88,7 @@ def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
                 ),
             )  # fmt: skip
         array = empty_array_like(name, input, dtype, device, memory_format)
-        if fill is not None or capture.is_recording():
+        if fill is not None or capture.is_capturing():
             set_all(array, fill or 0)
         return leaf(array, requires_grad)
 
@@ -113,7 +113,7 @@ def empty_array_like(
 
 def _unset(shape: Any, kind: Any) -> np.ndarray[Any, Any]:
     """Memory of any content; while a program is recorded zeros, which it can make again."""
-    return filled(shape, kind, 0) if capture.is_recording() else new_array(shape, kind)
+    return filled(shape, kind, 0) if capture.is_capturing() else new_array(shape, kind)
 
 
 zeros = _uniform("zeros", lambda shape, kind: filled(shape, kind, 0), "filled with 0")

@@ -124,7 +124,7 @@ class Composite(Operator):
             arguments = bound
         intercepted = False
         if capture.active is not None:
-            if capture.is_recording():
+            if capture.is_capturing():
                 return self.compute(arguments)
             intercepted = interception.is_open()
         key: list[Any] = [grad_mode.enabled]

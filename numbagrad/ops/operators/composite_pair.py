@@ -1,7 +1,7 @@
 """The two programs of a composite operator: one signature, its forward and its backward.
 
 ``composite.py`` makes a ``Pair`` for every form of the arguments. The definition and a walk of its
-graph are traced (``program/tracer.py``): nothing is computed, so that this takes a few
+graph are traced (``program/abstract_trace.py``): nothing is computed, so that this takes a few
 milliseconds, and what the fused kernels replace is never compiled. What the backward reads of the
 forward is cut: pointwise values are computed again from the inputs and from what was reduced, and
 only the latter is kept.
@@ -22,11 +22,11 @@ from ...autograd.node import wanted_edge
 from ...executor.pair import Kept, described, signature_of
 from ...executor.plan.forms import Form
 from ...executor.plan.operations import Array, Memory, Operation, Pointwise, View, renamed
+from ...program.abstract_trace import AbstractTrace, CannotTrace
 from ...program.expansion import in_primitives
 from ...program.fusion import optimise
 from ...program.pair import ProgramPair
 from ...program.program import Program, as_view
-from ...program.tracer import CannotTrace, Tracer
 from ...tensor import Tensor, new_tensor
 from .program_call import ProgramCall
 from .recorded_gradients import gradients_of
@@ -186,7 +186,7 @@ class _Trace:
     """One trace of a definition, and of the walk of its graph."""
 
     def __init__(self, pair: Pair):
-        self.tracer = tracer = Tracer()
+        self.tracer = tracer = AbstractTrace()
         self.needed = pair.needed
         self.tensors: list[Tensor] = []
         arguments: list[Any] = []
@@ -199,7 +199,7 @@ class _Trace:
         before = grad_mode.enabled
         try:
             grad_mode.enabled = True in pair.needed
-            with tracer.recording():
+            with tracer.capturing():
                 #: Views of the memory that the programs are given, one for each tensor.
                 self.given = [tracer.view(x._array) for x in self.tensors]
                 made = pair.definition(*arguments)
@@ -259,7 +259,7 @@ class _Trace:
         edges: list[Any] = [wanted_edge(x) for x in wanted]
         if self.made._producer is None:
             raise CannotTrace("a result without a gradient")
-        with self.tracer.recording():
+        with self.tracer.capturing():
             self.incoming = self.tracer.view(incoming._array)
             found = run_backward([self.made], [incoming], True, False, edges, accumulate=False)
         views = [None if x is None else self.tracer.view(x._array) for x in found]

@@ -110,7 +110,7 @@ class KernelOperator(Operator):
 
     def __call__(self, *arguments: Any) -> Any:
         """The result of the definition, but for rounding."""
-        if layers.awake and layers.act_on(arguments):
+        if layers.active and layers.act_on(arguments):
             return self.definition(*arguments)
         arrays = [x._array if isinstance(x, Tensor) else x for x in arguments]
         plain = all([x.__class__ is np.ndarray for x in arrays if isinstance(x, np.ndarray)])

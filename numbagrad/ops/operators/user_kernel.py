@@ -276,7 +276,7 @@ class KernelCall(Operator):
         known = dict(zip(kernel.inputs, [_in_c_order(x) for x in arrays], strict=True))
         known.update(zip(kernel.outputs, made, strict=True))
         ordered = tuple([known[name] for name in kernel.parameters])
-        found = capture.active and capture.recorder()
+        found = capture.active and capture.current_trace()
         if found:
             found.opaque(kernel.name, kernel.function, kernel._launch, ordered, made)
         else:

@@ -197,7 +197,7 @@ def addmm(
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; input broadcasts to the product's shape."""
-    if layers.awake and layers.asks(addmm):
+    if layers.active and layers.asks(addmm):
         return layers.descend(
             addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out}
         )
@@ -278,7 +278,7 @@ def baddbmm(
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``."""
-    if layers.awake and layers.asks(baddbmm):
+    if layers.active and layers.asks(baddbmm):
         return layers.descend(
             baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out}
         )

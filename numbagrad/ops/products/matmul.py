@@ -184,7 +184,7 @@ def _no_matrices(input: Tensor, mat2: Tensor) -> RuntimeError:
 @autocasts("lower", asks_itself=True)
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, (n, m) and (m, p) to (n, p). No broadcasting."""
-    if layers.awake and asks(mm):
+    if layers.active and asks(mm):
         return ask(mm, [input, mat2], {"out": out})
     try:
         a, b = input._array, mat2._array
@@ -221,7 +221,7 @@ def check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
 @autocasts("lower", asks_itself=True)
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two stacks of matrices, (b, n, m) and (b, m, p) to (b, n, p)."""
-    if layers.awake and asks(bmm):
+    if layers.active and asks(bmm):
         return ask(bmm, [input, mat2], {"out": out})
     check_bmm("bmm", input, mat2)
     return write_result("bmm", _bmm(input, mat2), out)
@@ -391,7 +391,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     Raises:
         RuntimeError: if an operand has no dimensions or the inner sizes differ.
     """
-    if layers.awake and asks(matmul):
+    if layers.active and asks(matmul):
         return ask(matmul, [input, other], {"out": out})
     try:
         a, b = input._array.ndim, other._array.ndim
@@ -408,7 +408,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 @autocasts("lower", asks_itself=True)
 def _python_matmul(input: Tensor, other: Tensor) -> Tensor:
     """``input @ other``; an array of NumPy is left to NumPy."""
-    if layers.awake and asks(_python_matmul):
+    if layers.active and asks(_python_matmul):
         return descend(_python_matmul, (input, other), {})
     try:
         a, b = input._array.ndim, other._array.ndim

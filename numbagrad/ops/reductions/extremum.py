@@ -66,7 +66,7 @@ def _shared_among_equals_or_nan(grad: Tensor, input: Tensor, rows: bool, result:
     if rows:
         grad, result = grad.unsqueeze(1), result.unsqueeze(1)
     # A program, and a batch: without asking what the value is.
-    if rows or capture.is_recording() or result._array.__class__ is not np.ndarray:
+    if rows or capture.is_capturing() or result._array.__class__ is not np.ndarray:
         nan = pointwise("isnan")(result)
         chosen = pointwise("where")(nan, pointwise("isnan")(input), pointwise("eq")(input, result))
         counted = tensors.cast(chosen, grad._array.dtype)

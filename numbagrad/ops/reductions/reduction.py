@@ -390,7 +390,7 @@ def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Te
     shape = input._array.shape
     grad = with_dims(grad, shape, mask)
     # A program goes the way that is right whatever the elements are.
-    simple = not (capture.is_recording() or is_transformed(input))
+    simple = not (capture.is_capturing() or is_transformed(input))
     if simple and foreign(input._array) is None and _all_program.run(input._array, ALL, False):
         return grad * conjugate(with_dims(result, shape, mask) / input)
     return grad * conjugate(_others(input, mask))

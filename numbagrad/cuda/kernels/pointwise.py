@@ -1,7 +1,7 @@
 """Formulas over arrays: one thread an element, or a group of elements that 16 bytes hold.
 
 The formula is a function ``element`` of the values of its inputs; the kernel around it decides what
-is read and written where. Called by ``cuda/formulas.py``.
+is read and written where. Called by ``cuda/pointwise.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A program in the place of a call: whether it holds, running it, and leaving behind what it did.
 
-Made by ``recording.py``, asked by ``function.py`` at each call. What it finds to hold it teaches to
-``replay.py``, whose compiled code takes over from then on.
+Made by ``call_capture.py``, asked by ``function.py`` at each call. What it finds to hold it
+teaches to ``replay.py``, whose compiled code takes over from then on.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _gradient_of = operator.attrgetter("_accumulated")
 _flag_of = operator.attrgetter("_requires_grad")
 
 
-class Recorded(ProgramPair):
+class CapturedCall(ProgramPair):
     """A program and what surrounds it: ready to stand for a call of the function.
 
     Args:
         reachable: the Python values that it holds for.
-        leaves: the arguments of the recorded call.
+        leaves: the arguments of the captured call.
         places: all tensors and gradients that the call could reach, as they were before it.
         owners: for each block of memory that the program is given, the place that leads to it.
         layout: how the arrays at the places lie in memory.
@@ -328,7 +328,7 @@ class Recorded(ProgramPair):
         return found
 
     def _leave(self, run: Run, attach: bool) -> Any:
-        """Leave behind what the recorded call did, and return what it returned."""
+        """Leave behind what the captured call did, and return what it returned."""
         effects = self._effects
         for place, flag in effects.flags:
             place.find(run.leaves)._requires_grad = flag
@@ -402,7 +402,7 @@ class Recorded(ProgramPair):
 
     @staticmethod
     def _value(reference: tuple[int, Any], run: Run) -> Any:
-        """A value that the recorded call left behind, as this run leaves it."""
+        """A value that the captured call left behind, as this run leaves it."""
         kind, value = reference
         if kind == MADE:
             return value.make(run)
@@ -411,4 +411,4 @@ class Recorded(ProgramPair):
         return value.find(run.leaves) if kind == KNOWN else value
 
 
-__all__ = ["CHANGED", "Recorded"]
+__all__ = ["CHANGED", "CapturedCall"]

@@ -1,4 +1,4 @@
-"""Arrays and arguments as a recorder sees them: where they lie, and what joins are made of."""
+"""Arrays and arguments as a trace sees them: where they lie, and what joins are made of."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from ..executor.plan.reduction_launches import Space
 from ..formula import print_numba
 from .driver import driver
 from .driver.source import Source
-from .formulas import SMALL
-from .kernels import reductions
-from .kernels.reductions import COLUMNS, ROWS, Formulas, Signature
+from .kernels import reduction as texts
+from .kernels.reduction import COLUMNS, ROWS, Formulas, Signature
 from .launches import Launch, Words, blocks_for
+from .pointwise import SMALL
 
 
 def lower_reduction(operation: Reduce) -> list[Launch]:
@@ -117,7 +117,7 @@ def _source(
         signature = Signature(
             definition.name, *kinds, combine, walk, kept, reduced, False, small, threads, lanes
         )
-        return reductions.selection_source(signature)
+        return texts.selection_source(signature)
     computed, state, result = definition.dtypes_of(stored, program.requested)
     formula, finalise = program.formulas
     uses: frozenset[str] = frozenset()
@@ -138,7 +138,7 @@ def _source(
         definition.name, kind, computed, state, result, definition.combine, walk, kept, reduced,
         partial, small, threads, lanes,
     )  # fmt: skip
-    return reductions.source(
+    return texts.source(
         signature, Formulas(tuple(lines), mapped, tuple(final_lines), finalised, uses)
     )
 

@@ -1,8 +1,8 @@
-"""One recorded call: what it did to tensors, as a program that does that again.
+"""One captured call: what it did to tensors, as a program that does that again.
 
-``Recording`` calls the function once as always while a recorder listens, and makes a ``Recorded``
-of it, which later calls use. Memory that the program is given comes from tensors that the call
-could reach; what else the call left behind is found by ``effects_of_call.py``.
+``CallCapture`` calls the function once as always while a trace listens, and makes a
+``CapturedCall`` of it, which later calls use. Memory that the program is given comes from tensors
+that the call could reach; what else the call left behind is found by ``effects_of_call.py``.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from ..optim.parameter_group import observing
 from ..program.backend_program import MixedDevicesError, backend_of_all, program_of
 from ..program.fusion import CPU_PASSES, optimise
 from ..program.input_numbers import NumberInputs
-from ..program.recorded_values import root_of
-from ..program.recorder import Recorder
+from ..program.trace import Trace
+from ..program.traced_values import root_of
 from ..structure import flatten
 from ..tensor import Tensor, new_tensor
 from .argument_names import names_of_leaves
 from .argument_numbers import with_inputs, with_plain_numbers
-from .backward import CannotDifferentiate, nodes_behind, record_backward
+from .backward import CannotDifferentiate, capture_backward, nodes_behind
+from .captured_call import CapturedCall
 from .change_finder import ChangeFinder
 from .effects import Live, Place, Unusable
 from .effects_of_call import EffectsOfCall
 from .listening import listening
 from .memory_layout import Layout, shared
 from .reachable_state import ReachableState
-from .recorded import Recorded
 from .settings import global_settings
 from .snapshot import Elements, Owners, Snapshot
 from .verification import Previous, RandomStates, verify
@@ -45,10 +45,10 @@ class States:
     """What is known of the state that calls of a function reach, and whether they read it.
 
     A function that only clears gradients does not depend on what an optimizer remembers, and the
-    next recording does not watch it.
+    next capture does not watch it.
 
     Attributes:
-        idle: those whose state no recorded call has read.
+        idle: those whose state no captured call has read.
         may_assign: whether tensors that calls put in the place of others have not been read.
         ran: functions of installed packages that calls were found to run.
     """
@@ -67,7 +67,7 @@ class States:
         return held
 
 
-class Recording:
+class CallCapture:
     """One call of a function that is listened to."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Recording:
         kwargs: dict[str, Any],
         structure: Any,
         numbers: NumberInputs,
-        earlier: Recorded | None = None,
+        earlier: CapturedCall | None = None,
         is_piece: bool = False,
         states: States | None = None,
     ):
@@ -94,10 +94,10 @@ class Recording:
         self.numbers = numbers
         #: The tensors that the call put in the place of others, as attributes of objects.
         self.assigned: list[Assigned] = []
-        #: What was recorded for other numbers, if it holds but for these.
+        #: What was captured for other numbers, if it holds but for these.
         self.earlier = earlier
-        self.recorder = Recorder()
-        #: Whether another recording may do better.
+        self.trace = Trace()
+        #: Whether another capture may do better.
         self.may_settle = False
         #: The code in which to look for the line that changes what the call reads, if asked for.
         self.code: types.CodeType | None = None
@@ -106,19 +106,19 @@ class Recording:
         #: Options of optimizers that users' code read, by the id of their group.
         self._options_read: dict[int, set[Any]] = {}
 
-    def run(self) -> tuple[Any, Recorded | None, str]:
+    def run(self) -> tuple[Any, CapturedCall | None, str]:
         """The result of the call; what later calls can use, or None and why not."""
-        recorder = self.recorder
+        trace = self.trace
         reachable = self._reachable = ReachableState(
             {"the function": self.function}, self.leaves, self._states.idle, self._states.ran
         )
         if reachable.always_refused is not None:
             return self.function(*self.args, **self.kwargs), None, reachable.always_refused
         before = Snapshot(reachable, self.leaves)
-        recorder.outside = set(before.copies)
+        trace.outside = set(before.copies)
         self.random = RandomStates(reachable.generators)
         settings = global_settings()
-        recorder.when_walked = functools.partial(self._check_walked, next_sequence_nr())
+        trace.when_walked = functools.partial(self._check_walked, next_sequence_nr())
         if reachable.may_read_numbers:
             self.numbers.values.clear()
         args, kwargs = with_inputs(self.args, self.kwargs, self.numbers)
@@ -128,9 +128,9 @@ class Recording:
         found = self._call_and_listen(args, kwargs, reachable, finder, read)
         result = with_plain_numbers(found) if self.numbers.values else found
         self._states.ran += reachable.found_late
-        if recorder.failure is not None:
-            self.may_settle = recorder.raised
-            return result, None, recorder.failure
+        if trace.failure is not None:
+            self.may_settle = trace.raised
+            return result, None, trace.failure
         refused = self._refused(reachable)
         if refused is not None:
             return result, None, refused
@@ -152,7 +152,7 @@ class Recording:
             self.may_settle = True
             self.changed_at = finder.found
             return result, None, f"a change during the call, of {changed}"
-        return result, *self._recorded_or_why_not(reachable, before, found, previous)
+        return result, *self._captured_or_why_not(reachable, before, found, previous)
 
     def _call_and_listen(
         self,
@@ -164,8 +164,8 @@ class Recording:
     ) -> Any:
         """The result of the function; adds to ``read`` the optimizers whose state it asks for."""
         groups = [group for each in reachable.optimizers for group in each.param_groups]
-        # One thread records at a time, hence first.
-        with self.recorder.recording(), noting_state(read.append):
+        # One thread captures at a time, hence first.
+        with self.trace.capturing(), noting_state(read.append):
             with observing(groups) as self._options_read:
                 return self._call_and_look(args, kwargs, reachable, finder)
 
@@ -176,14 +176,14 @@ class Recording:
         reachable: ReachableState,
         finder: ChangeFinder,
     ) -> Any:
-        with listening(self.recorder, reachable), finder:
+        with listening(self.trace, reachable), finder:
             return self.function(*args, **kwargs)
 
-    def _recorded_or_why_not(
+    def _captured_or_why_not(
         self, reachable: ReachableState, before: Snapshot, found: Any, previous: Previous | None
-    ) -> tuple[Recorded | None, str]:
+    ) -> tuple[CapturedCall | None, str]:
         try:
-            return self._recorded(reachable, before, found, previous), ""
+            return self._captured(reachable, before, found, previous), ""
         except Unusable as reason:
             self.may_settle = reason.may_settle
             if self.assigned:  # what was there before was read, or is needed otherwise
@@ -204,7 +204,7 @@ class Recording:
 
     def _changed(self, reachable: ReachableState) -> str | None:
         """What the call has changed so far that its program would depend on."""
-        for dictionary, key, positive in self.recorder.anew:
+        for dictionary, key, positive in self.trace.anew:
             reachable.ignore(dictionary, key, positive, self._options_read)
         if self._states.may_assign:
             self.assigned = reachable.assigned()
@@ -216,7 +216,7 @@ class Recording:
     def _check_walked(self, begin: int, tensors: list[Tensor]) -> None:
         """Fail if the graph of some tensors is older than the call."""
         if any([node.sequence_nr < begin for node in nodes_behind(tensors)]):
-            self.recorder.fail("a graph that was made before the call, and is walked in it")
+            self.trace.fail("a graph that was made before the call, and is walked in it")
 
     def _arguments_unchanged(self) -> bool:
         """Whether the containers among the arguments hold what they held before the call."""
@@ -224,8 +224,8 @@ class Recording:
         same = len(leaves) == len(self.leaves) and all(map(operator.is_, leaves, self.leaves))
         return same and structure == self.structure
 
-    def difference(self, programs: list[Recorded], keys: list[Any]) -> str:
-        """What told the recordings apart: those of one signature, or the signatures themselves.
+    def difference(self, programs: list[CapturedCall], keys: list[Any]) -> str:
+        """What told the captures apart: those of one signature, or the signatures themselves.
 
         ``keys`` are all signatures, each with an entry for every leaf of the arguments at its end.
         """
@@ -240,39 +240,39 @@ class Recording:
                 found.append(f"the shape, layout, dtype or flags of {name}")
         return ", ".join(sorted({text for text in found if text})) or "the number of arguments"
 
-    def _recorded(
+    def _captured(
         self, reachable: ReachableState, before: Snapshot, result: Any, previous: Previous | None
-    ) -> Recorded:
+    ) -> CapturedCall:
         """The program of the call, and all that has to be done around it."""
-        recorder = self.recorder
+        trace = self.trace
         before.forget([each.old for each in self.assigned])
         owners = Owners()
-        owners.find(recorder, before.places, before.arrays)
-        found = EffectsOfCall(recorder, reachable, before, owners, self.is_piece)
+        owners.find(trace, before.places, before.arrays)
+        found = EffectsOfCall(trace, reachable, before, owners, self.is_piece)
         effects = found.find(self.args, self.kwargs, result, self.assigned)
-        results, count, own = found.results, len(recorder.operations), set()
+        results, count, own = found.results, len(trace.operations), set()
         if found.live:
             effects.backward, count = self._backward(found, before, results, owners)
             own = {view.memory for view in effects.backward.backward.gradients}
         copies = dict(before.copies)
-        owners.find(recorder, before.places, before.arrays)
-        for array in recorder.constants:
-            owners[recorder.memory(array)] = Place(new_tensor(array), None), recorder.view(array)
+        owners.find(trace, before.places, before.arrays)
+        for array in trace.constants:
+            owners[trace.memory(array)] = Place(new_tensor(array), None), trace.view(array)
             copies[id(array)] = array
         self._check_memory({*owners, *own})
-        operations = optimise(recorder.operations[:count], results, self._passes())
+        operations = optimise(trace.operations[:count], results, self._passes())
         given = [view for _, view in owners.values()]
-        program = program_of(operations, given, results, recorder.number_sources)
+        program = program_of(operations, given, results, trace.number_sources)
         if self._has_inputs() and (
             previous is None
-            or not previous.agrees(program, recorder, self.numbers, copies, self.random)
+            or not previous.agrees(program, trace, self.numbers, copies, self.random)
         ):
             self.numbers.pin_all()
-        verify(program, recorder, before, copies, self.random)
+        verify(program, trace, before, copies, self.random)
         layout = self._layout(before, owners)
         for each in self.assigned:
             each.expect_old()
-        for memory in recorder.memories.values():  # what the call made is not kept with the program
+        for memory in trace.memories.values():  # what the call made is not kept with the program
             memory.release()
         flags, of_gradients = (
             [
@@ -282,7 +282,7 @@ class Recording:
             ]
             for of_gradient in (False, True)
         )
-        return Recorded(
+        return CapturedCall(
             reachable, self.leaves, before.places, [place for place, _ in owners.values()],
             layout, program, effects, flags, of_gradients, self.numbers,
         )  # fmt: skip
@@ -294,7 +294,7 @@ class Recording:
             Unusable: if they touch several devices.
         """
         try:
-            where = backend_of_all(self.recorder.operations)
+            where = backend_of_all(self.trace.operations)
         except MixedDevicesError as error:
             raise Unusable(str(error)) from None
         return CPU_PASSES if where is None else where.passes
@@ -322,14 +322,14 @@ class Recording:
 
     def _walked(self, live: Any, tensors: list[Tensor], results: list[Memory]) -> tuple[Any, int]:
         try:
-            with listening(self.recorder, self._reachable):
-                return record_backward(self.recorder, live, tensors, results)
+            with listening(self.trace, self._reachable):
+                return capture_backward(self.trace, live, tensors, results)
         except CannotDifferentiate as reason:
             raise Unusable(str(reason)) from None
 
     def _check_memory(self, known: set[Memory]) -> None:
         """Raise if the call read or wrote memory that nobody knows how to find."""
-        for memory in self.recorder.memories.values():
+        for memory in self.trace.memories.values():
             if not memory.made and memory not in known:
                 raise Unusable(
                     f"memory of shape {memory.array.shape} that no tensor reachable from the "
@@ -339,8 +339,8 @@ class Recording:
     def _layout(self, before: Snapshot, owners: Owners) -> Layout:
         """How the arrays have to lie that the program is given."""
         writes = False
-        elements = Elements(self.recorder, [*before.arrays, *self.recorder.constants])
-        for operation in self.recorder.operations:
+        elements = Elements(self.trace, [*before.arrays, *self.trace.constants])
+        for operation in self.trace.operations:
             for view in (*operation.reads, *operation.writes):
                 if view.memory in owners and view.size and view not in elements:
                     raise Unusable("memory beyond the elements of the tensors it belongs to")
@@ -352,4 +352,4 @@ class Recording:
         return Layout(before.arrays, touched, writes)
 
 
-__all__ = ["Recording", "States"]
+__all__ = ["CallCapture", "States"]

@@ -2,13 +2,13 @@
 
 Where the arrays of each group lie is a table in device memory. A block takes pieces of groups, one
 after another; all arrays of a group are contiguous, and of one size and dtype. Called by
-``cuda/together.py``.
+``cuda/foreach.py``.
 """
 
 from __future__ import annotations
 
 from ..driver.source import Source
-from .elementwise import NUMBER, Body, Operand, function_text, number_text
+from .pointwise import NUMBER, Body, Operand, function_text, number_text
 from .text import indented, loaded, stored
 
 #: Entries of a group in the table before the addresses: its first piece, and its elements.

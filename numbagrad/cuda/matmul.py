@@ -11,11 +11,11 @@ from ..executor.plan.operations import Pointwise, Product, View
 from ..formula import Formula, constant
 from .driver import driver
 from .driver.source import Source
-from .formulas import kinds_of, lower_pointwise, output_names, printed
 from .kernels import matmul
-from .kernels.elementwise import NUMBER, STRIDED, Operand
 from .kernels.matmul import Epilogue
+from .kernels.pointwise import NUMBER, STRIDED, Operand
 from .launches import Launch, Words, blocks_for
+from .pointwise import kinds_of, lower_pointwise, output_names, printed
 
 
 def lower_product(operation: Product) -> list[Launch]:

@@ -13,8 +13,8 @@ from ..executor.plan.operations import Pointwise, View
 from ..executor.plan.spaces import merged
 from ..formula import Formula, print_numba
 from .driver import driver
-from .kernels import elementwise
-from .kernels.elementwise import NUMBER, STRIDED, UNIT, ZERO, Body, Operand
+from .kernels import pointwise as texts
+from .kernels.pointwise import NUMBER, STRIDED, UNIT, ZERO, Body, Operand
 from .launches import Launch, Words, blocks_for
 
 #: Up to here indices are taken apart by divisions of 32 bits.
@@ -98,7 +98,7 @@ def lower_pointwise(operation: Pointwise) -> list[Launch]:
         operation.name, operation.formula, tuple(inputs), tuple(outputs), operation.compute,
         len(sizes), total < SMALL, where.threads,
     )  # fmt: skip
-    width = elementwise.width_of(outputs) if flat else 1
+    width = texts.width_of(outputs) if flat else 1
     return [words.launch(source, blocks_for(total, where.threads * width))]
 
 
@@ -113,7 +113,7 @@ def _source(
     small: bool,
     threads: int,
 ) -> Any:
-    return elementwise.source(
+    return texts.source(
         name, list(inputs), list(outputs), kinds_of(formula, compute), printed(formula, compute),
         dimensions, small, threads,
     )  # fmt: skip

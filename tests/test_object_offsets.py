@@ -7,7 +7,7 @@ import ctypes
 
 import pytest
 
-from numbagrad.program import object_words as words
+from numbagrad.program import object_offsets as words
 
 
 def holds(found):

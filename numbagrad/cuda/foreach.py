@@ -3,7 +3,7 @@
 While a block of :func:`together` is open, formulas over arrays of one size and dtype are not
 launched but kept, by the arrays that they have in common: those of a parameter are a chain. At its
 end, or before anything else is launched or read, chains that do the same become one launch of the
-composed formula (``kernels/together.py``). What a step computes is therefore defined by the
+composed formula (``kernels/foreach.py``). What a step computes is therefore defined by the
 formulas of ``optim/update.py`` alone.
 """
 
@@ -23,10 +23,10 @@ from ..executor.plan.operations import Number, Operation, Pointwise, View
 from ..formula import Formula, substitute, symbol
 from . import launches
 from .driver import driver
-from .formulas import printed
-from .kernels import together as texts
-from .kernels.elementwise import NUMBER, UNIT, Operand
+from .kernels import foreach as texts
+from .kernels.pointwise import NUMBER, UNIT, Operand
 from .launches import Words, bits_of, blocks_for
+from .pointwise import printed
 
 #: A formula, for each of its inputs an array of the group or a number, and the array it writes.
 Step = tuple[Formula, tuple[tuple[str, int], ...], int]

@@ -1,7 +1,7 @@
-"""Recording: what the executor computes on behalf of one thread, as a list of operations.
+"""Capture: what the executor computes on behalf of one thread, as a list of operations.
 
-While a recorder is active the launchers of its thread raise ``LaunchMiss`` with
-``layout.MISS_CAPTURE``; the programs of the executor pass such calls to the recorder, which runs
+While a trace is active the launchers of its thread raise ``LaunchMiss`` with
+``layout.MISS_CAPTURE``; the programs of the executor pass such calls to the trace, which runs
 them as always and writes down what ran. Arrays are told apart by the memory they lie in, so that
 views need no operation of their own. Called by ``numbagrad.compiling``.
 """
@@ -49,7 +49,7 @@ from ..formula import Formula, constant
 from ..number_range import check_bits, wrapped_number
 from .callers import line_of_user, running_code
 from .input_numbers import DrawnNumber, is_given
-from .recorded_values import (
+from .traced_values import (
     COPIES,
     PARTS,
     arrays_in,
@@ -74,10 +74,10 @@ def _of_64_bits(number: Any) -> Any:
     return number
 
 
-class Recorder:
+class Trace:
     """The operations that one thread ran, and the memory they touched."""
 
-    #: Whether it only looks on: then what runs is no recording, and another recorder comes first.
+    #: Whether it only looks on: then what runs is no capture, and another trace comes first.
     observes = False
     #: Whether compiled functions are to run as Python: their operators are looked at one by one.
     needs_operators = True
@@ -120,9 +120,9 @@ class Recorder:
     # --- being active -----------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def recording(self) -> Iterator[Recorder]:
-        """Record what this thread computes inside the ``with`` block."""
-        if capture.is_recording():
+    def capturing(self) -> Iterator[Trace]:
+        """Capture what this thread computes inside the ``with`` block."""
+        if capture.is_capturing():
             raise RuntimeError("this thread records already")
         with one_at_a_time():
             before = capture.active
@@ -136,11 +136,11 @@ class Recorder:
                 capture.attend_again()
 
     def pause(self) -> contextlib.AbstractContextManager[None]:
-        """Compute without recording inside the ``with`` block."""
+        """Compute without capturing inside the ``with`` block."""
         return _Pause(self)
 
     def attend_again(self) -> None:
-        """Go on, after another recorder took this one's place for a while."""
+        """Go on, after another trace took this one's place for a while."""
         self._attend(not self.paused)
 
     def _attend(self, active: bool) -> None:
@@ -564,22 +564,22 @@ class Recorder:
 
 
 class _Pause:
-    """The ``with`` block of :meth:`Recorder.pause`, which each operation enters."""
+    """The ``with`` block of :meth:`Trace.pause`, which each operation enters."""
 
-    __slots__ = ("_before", "_recorder")
+    __slots__ = ("_before", "_trace")
 
-    def __init__(self, recorder: Recorder):
-        self._recorder = recorder
+    def __init__(self, trace: Trace):
+        self._trace = trace
 
     def __enter__(self) -> None:
-        recorder = self._recorder
-        self._before, recorder.paused = recorder.paused, True
-        recorder._attend(False)
+        trace = self._trace
+        self._before, trace.paused = trace.paused, True
+        trace._attend(False)
 
     def __exit__(self, *raised: object) -> None:
-        recorder = self._recorder
-        recorder.paused = self._before or recorder.failure is not None
-        recorder._attend(not recorder.paused)
+        trace = self._trace
+        trace.paused = self._before or trace.failure is not None
+        trace._attend(not trace.paused)
 
 
-__all__ = ["Recorder"]
+__all__ = ["Trace"]

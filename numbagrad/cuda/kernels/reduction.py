@@ -3,7 +3,7 @@
 The order of combination follows from sizes alone: blocks that run earlier or later change no bits.
 Two walks: a block for each result, whose threads take elements in turns and combine by warps
 (``ROWS``); a thread for each result where neighbours are results (``COLUMNS``). Few results
-of many elements are reduced in segments, which a second launch joins. ``cuda/reducing.py`` asks.
+of many elements are reduced in segments, which a second launch joins. ``cuda/reduction.py`` asks.
 """
 
 from __future__ import annotations
