@@ -7,7 +7,7 @@ from .absent import lacking
 _absent, __getattr__, __dir__ = lacking(
     __name__,
     "numbagrad.compile records and runs functions, numbagrad.graph draws the recorded graph",
-    """Graph GraphModule Interpreter Node Proxy AbstractTrace Transformer has_side_effect map_arg
+    """Graph GraphModule Interpreter Node Proxy Tracer Transformer has_side_effect map_arg
     replace_pattern symbolic_trace""",
 )
 

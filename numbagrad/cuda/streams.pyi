@@ -15,6 +15,7 @@ Number = builtins.bool | builtins.int | builtins.float
 
 from ..absent import lacking
 from ..device import device as Device
+from .asserts import raise_failure
 from .devices import driver_for, index_of
 from types import TracebackType
 
