@@ -197,6 +197,11 @@ class Reducer:
             sizes = [self._parameters[place].numel() for place in places]
             starts = itertools.accumulate(sizes, initial=0)
             self._places.update({place: (k, at) for place, at in zip(places, starts, strict=False)})
+        #: The place of each gradient there, or None where a backward makes its flat tensor anew.
+        self._parts = tuple([
+            None if (flat := self._memory[self._places[k][0]]) is None else self._part(flat, k)
+            for k in range(len(self._parameters))
+        ])  # fmt: skip
         self.hook: tuple[Any, Callable[..., Any]] | None = None
         self._syncs = True
         #: Parameters that the outputs of the last forward do not depend on.
@@ -320,12 +325,17 @@ class Reducer:
 
         At once, where it is still in the cache, and in a program an epilogue of its product.
         """
-        index, at = self._places[place]
-        parameter = self._parameters[place]
-        flat = self._flats[index]
+        gradient, factor = self._gradient(self._parameters[place]), 1 / self._group.size()
+        part = self._parts[place]
         with no_grad():
-            part = flat[at : at + parameter.numel()].view(parameter.shape)
-            mul(self._gradient(parameter), 1 / self._group.size(), out=part)
+            if part is None or capture.active is not None:  # a recording sees where it writes
+                part = self._part(self._flats[self._places[place][0]], place)
+            mul(gradient, factor, out=part)
+
+    def _part(self, flat: Tensor, place: int) -> Tensor:
+        """The place of a gradient in the flat tensor of its bucket."""
+        at, parameter = self._places[place][1], self._parameters[place]
+        return flat[at : at + parameter.numel()].view(parameter.shape)
 
     def _new_memory(self, index: int) -> Tensor:
         count, _ = self._form(self.buckets[index])
