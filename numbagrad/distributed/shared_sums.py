@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from . import failure
 from .communicator import Array, Request, Requests, Sum
 
 __all__ = ["IS_POSSIBLE", "SharedSum", "SharedSums", "make_file", "map_file", "size_of"]
@@ -181,6 +182,7 @@ class _State(Request):
             if time.monotonic() < until:
                 os.sched_yield()
             else:
+                failure.check_launcher()
                 time.sleep(20e-6)
 
 

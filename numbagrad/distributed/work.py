@@ -9,6 +9,7 @@ from typing import Any
 
 from ..futures import Future
 from .communicator import Requests
+from .failure import check_launcher
 
 __all__ = ["Work", "WorkFuture"]
 
@@ -55,7 +56,7 @@ class Work:
             timeout: a ``timedelta``, or seconds; without one that of the group counts.
 
         Raises:
-            RuntimeError: after that time.
+            RuntimeError: after that time; or if the process that started this rank is gone.
         """
         limit = seconds(timeout)
         limit = self._limit if limit is None or limit <= 0 else limit
@@ -79,6 +80,7 @@ class Work:
                     f"{self._name}() is not over after {limit:g} seconds: another rank has not "
                     "called it, or is slower than the timeout allows"
                 )
+            check_launcher()
             time.sleep(20e-6)
 
     def is_completed(self) -> bool:

@@ -108,6 +108,30 @@ print("never")
     assert "no data" not in how or "no data" in error
 
 
+def test_ranks_do_not_outlive_a_launcher_that_is_killed(tmp_path):
+    """Nobody is left to end them, so the ranks themselves see that they wait in vain."""
+    script = tmp_path / "script.py"
+    script.write_text("""
+import os
+import numbagrad as torch, numbagrad.distributed as dist
+from numbagrad import nn
+dist.init_process_group()
+model = nn.parallel.DistributedDataParallel(nn.Linear(300, 300))
+print(os.getpid(), flush=True)
+while True:
+    model(torch.ones(8, 300)).sum().backward()
+""")
+    process = start(tmp_path, [*LAUNCHER, "2", str(script)], start_new_session=True)
+    ranks = [int(process.stdout.readline()) for _ in range(2)]
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    end = time.monotonic() + 20
+    while running := [rank for rank in ranks if pathlib.Path(f"/proc/{rank}").exists()]:
+        assert time.monotonic() < end, f"ranks {running} of {ranks} go on"
+        time.sleep(0.05)
+
+
 def test_ranks_that_disagree(tmp_path):
     text = """
 import numbagrad as torch, numbagrad.distributed as dist
