@@ -43,6 +43,24 @@ class _Installed:
         uninstall_as_torch()
 
 
+class _Arguments(list[str]):
+    """``sys.argv`` of a program under torch's name.
+
+    A process that starts as a new interpreter is sent them before it imports the program again,
+    and takes the name with them: nothing else of what it is sent comes that early.
+    """
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _taken_over, (list(self),)
+
+
+def _taken_over(arguments: list[str]) -> list[str]:
+    """Arguments that arrived in a process whose parent runs under torch's name."""
+    if "torch" not in sys.modules:
+        install_as_torch()
+    return _Arguments(arguments)
+
+
 def _package() -> ModuleType:
     return sys.modules[__package__ or "numbagrad"]
 
@@ -71,6 +89,7 @@ def install_as_torch() -> _Installed:
     sys.modules["torch"] = package = _package()
     package.__name__ = "torch"  # which libraries compare with the head of a dotted path
     _depth += 1
+    sys.argv = _Arguments(getattr(sys, "argv", []))
     return _Installed()
 
 
@@ -81,6 +100,7 @@ def uninstall_as_torch() -> None:
     if _depth or not is_torch():
         return
     _package().__name__ = _package().__package__ or "numbagrad"
+    sys.argv = list(sys.argv)
     for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
         del sys.modules[name]
 
@@ -141,15 +161,15 @@ def main(arguments: list[str]) -> int | None:
     install_as_torch()
     # Python has put the current folder in front of the path, as it does for -m.
     if first == "-m":
-        sys.argv = rest
+        sys.argv = _Arguments(rest)
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif first == "-c":
-        sys.argv = ["-c", *rest[1:]]
+        sys.argv = _Arguments(["-c", *rest[1:]])
         sys.path[0] = ""
         sys.modules["__main__"] = program = ModuleType("__main__")
         exec(compile(rest[0], "<string>", "exec"), program.__dict__)
     else:
-        sys.argv = [first, *rest]
+        sys.argv = _Arguments([first, *rest])
         if os.path.isfile(first):
             sys.path[0] = os.path.dirname(os.path.realpath(first))
         runpy.run_path(first, run_name="__main__")

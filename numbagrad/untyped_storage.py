@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .shared_memory import block_of
+
 
 def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array that owns the memory of this one, as far as NumPy knows it."""
@@ -36,6 +38,10 @@ class UntypedStorage:
         return self._owner.nbytes
 
     size = __len__ = nbytes
+
+    def is_shared(self) -> bool:
+        """Whether other processes can see the memory."""
+        return block_of(self._owner) is not None
 
     def untyped(self) -> UntypedStorage:
         """This storage."""

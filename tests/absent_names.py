@@ -163,7 +163,7 @@ ABSENT = {
             PyTorchFileWriter SerializationStorageContext ShortStorage Storage StorageBase
             Stream StreamObjType""",
         "torch.Tensor": """
-            record_stream share_memory_ storage_type""",
+            record_stream storage_type""",
     },
     "symbols": {
         "torch": """

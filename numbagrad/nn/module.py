@@ -444,11 +444,12 @@ class Module(ModuleHooks, ModuleState):
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def share_memory(self: Self) -> Self:
-        """Raises: tensors of this package are not shared between processes."""
-        raise NotImplementedError(
-            "share_memory: tensors live in the memory of one process; save() and load() the "
-            "state_dict in the other one"
-        )
+        """Move parameters and buffers into memory that other processes see.
+
+        Raises:
+            RuntimeError: if something else uses the memory of one; see ``Tensor.share_memory_``.
+        """
+        return self._apply(lambda t: t.share_memory_())
 
     def train(self: Self, mode: bool = True) -> Self:
         """Set training mode here and below; Dropout and normalization layers ask for it."""

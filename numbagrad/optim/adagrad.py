@@ -52,11 +52,9 @@ class Adagrad(Optimizer):
         state["sum"] = full_like(parameter, initial, requires_grad=False)
 
     def share_memory(self) -> None:
-        """Raises: tensors of this package are not shared between processes."""
-        raise NotImplementedError(
-            "share_memory: tensors live in the memory of one process; save() and load() the "
-            "state_dict in the other one"
-        )
+        """Move the sums of squares into memory that other processes see."""
+        for state in self.state.values():
+            state["sum"].share_memory_()
 
     _counters = ("step",)
     _anew = ("lr", "lr_decay", "eps")

@@ -230,10 +230,6 @@ class Tensor(TensorState, InstalledMethods):
         """The index of the device that holds the elements: -1 for the CPU."""
         return -1 if self.is_cpu else self.device.index or 0
 
-    def is_shared(self) -> bool:
-        """Whether other processes see the memory: never."""
-        return False
-
     def is_inference(self) -> bool:
         """Whether this tensor was made in ``inference_mode``, so that autograd refuses it."""
         return self._version_cell is watching.INFERENCE_CELL

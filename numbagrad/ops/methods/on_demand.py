@@ -59,6 +59,7 @@ FUNCTIONS: dict[str, str] = {
 }
 #: The methods of Tensor that every file installs.
 METHODS: dict[str, str] = {
+    "numbagrad.ops.conversion.sharing": "is_shared share_memory_",
     "numbagrad.numpy_protocols": "__array_function__ __array_ufunc__",
     "numbagrad.ops.methods.removed_functions": "eig lstsq reinforce solve symeig",
     "numbagrad.ops.pointwise.integers": "frexp gcd gcd_ lcm lcm_ ldexp ldexp_",

@@ -1,6 +1,8 @@
-"""``torch.multiprocessing``: Python's, with torch's ``spawn``.
+"""``torch.multiprocessing``: Python's, with torch's ``spawn``, and with tensors that are shared.
 
-Tensors that go through queues and pipes are copied; torch shares their memory.
+A process that is started gets the tensors among its arguments in memory that both see, and sees
+those that ``share_memory_`` was called for wherever they come from. Other tensors that go through
+queues and pipes are copied; torch shares them too. ``reductions.py`` says how.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from multiprocessing import *  # noqa: F403
 from multiprocessing import __all__ as _names
 from typing import Any
 
+from . import reductions as reductions
+
 __all__ = [*_names, "ProcessContext", "ProcessExitedException", "ProcessRaisedException",
            "SpawnContext", "get_all_sharing_strategies", "get_sharing_strategy",
-           "set_sharing_strategy", "spawn", "start_processes"]  # fmt: skip
+           "reductions", "set_sharing_strategy", "spawn", "start_processes"]  # fmt: skip
 
 _strategy = "file_descriptor"
 
@@ -34,7 +38,7 @@ def get_sharing_strategy() -> str:
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Kept, and changes nothing: memory is copied."""
+    """Kept, and changes nothing: memory is sent as the descriptor of a file."""
     global _strategy
     assert new_strategy in get_all_sharing_strategies()
     _strategy = new_strategy
