@@ -21,10 +21,9 @@ from ..formula import Formula, constant, symbol
 from .families.complex_parts import from_parts, parts_of_array
 from .families.conversion import program as conversion
 from .plan import result_forms
-from .plan.direct import view_of
 from .plan.dtypes import code_of
 from .plan.forms import Form, broadcast, contiguous, dense
-from .plan.operations import Pointwise, Product, Reduce, Rowwise
+from .plan.operations import Pointwise, Product, Reduce, Rowwise, view_of
 from .plan.spaces import around
 
 Array = Any

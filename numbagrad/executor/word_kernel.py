@@ -76,10 +76,8 @@ class WordKernel:
         run(total, grain, *words)
 
     def _run_directly(self, total: int, words: tuple[Any, ...]) -> None:
-        from .plan import direct  # which asks for kernels of matrix products first
-
         packed = [x.ctypes.data if isinstance(x, ndarray) else x for x in words]
-        direct.run_kernel(self.address, np.array(packed, dtype=np.int64), total)
+        library.run_kernel(self.address, np.array(packed, dtype=np.int64), total)
 
 
 #: Addresses of kernels that have their scratch memory.

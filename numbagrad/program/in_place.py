@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ..executor.families.pointwise import is_guarded
+from ..executor.plan.formula_kernels import is_guarded
 from ..executor.plan.operations import (
     Call,
     Memory,

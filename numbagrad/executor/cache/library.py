@@ -369,6 +369,11 @@ def callable_at(address: int, parameters: Sequence[Any] = _WORDS) -> Callable[..
     return ctypes.CFUNCTYPE(None, *parameters)(address)
 
 
+def run_kernel(kernel: int, words: Any, total: int) -> None:
+    """Run a kernel over all of its work on this thread, compiled or as Python."""
+    callable_at(kernel)(words.ctypes.data, 0, total)
+
+
 def _symbol(name: str) -> str:
     return f"numbagrad_{name}"
 

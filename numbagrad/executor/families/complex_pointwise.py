@@ -29,14 +29,14 @@ from ..cache import library
 from ..memory.arrays import fill_elements
 from ..mode import NATIVE
 from ..plan import result_forms
-from ..plan.direct import view_of
 from ..plan.dtypes import ComplexRules
 from ..plan.forms import spread
-from ..plan.operations import Pointwise
+from ..plan.formula_kernels import GRAIN, guard_of, kernel_source
+from ..plan.operations import Pointwise, view_of
 from ..plan.sharing import separate
 from ..plan.spaces import merged, operand_word, pointwise_words
 from ..threads.pool import pool_address
-from .pointwise import GRAIN, guard_of, is_operand, kernel_source
+from .pointwise import is_operand
 
 Array = np.ndarray[Any, Any]
 
@@ -170,9 +170,7 @@ class ComplexProgram:
         if kernel is None:
             kernel = self._kernels[key] = self._compiled(dtype, inputs, outputs)
         if not NATIVE:
-            from ..plan import direct  # which asks for the kernels of other families
-
-            direct.run_kernel(kernel, words, total)
+            library.run_kernel(kernel, words, total)
             return
         # Threads share the work, and the interpreter's lock is let go of meanwhile.
         _parallel_for()(pool_address(), kernel, words.ctypes.data, total, GRAIN)

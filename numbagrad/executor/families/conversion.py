@@ -24,7 +24,8 @@ from ..builtin import LaunchMiss
 from ..memory.arrays import new_array
 from ..plan.dtypes import DtypeRules, OperandCode
 from ..plan.forms import dense, memory_order
-from .pointwise import GRAIN, PointwiseProgram
+from ..plan.formula_kernels import GRAIN
+from .pointwise import PointwiseProgram
 
 
 class ConversionRules(DtypeRules):

@@ -13,22 +13,20 @@ from typing import Any
 import numpy as np
 
 from ...backend import shared_by
-from ...kernels.matmul import layout as matmul_layout
 from ...native import layout
 from ...native.layout import MatmulTable
 from .. import capture
 from ..builtin import LaunchMiss, Repairs, launcher, leave_to_capture, make_builtin, runtime
 from ..cache import library
 from ..mode import NATIVE
+from ..plan import direct
 from ..plan.forms import broadcast
+from ..plan.product_kernels import kernel_of
 from ..threads import pool
 from .bfloat16_products import bfloat16_product
 from .conversion import has_half, narrowed, widened
 
 Array = np.ndarray[Any, Any]
-
-#: Names of the methods of ``kernels/matmul/layout.py``, in their order.
-_METHODS = ("tiles", "dots", "row")
 
 
 @library.remembered
@@ -145,32 +143,7 @@ def unrounded(a: Array, b: Array) -> Array:
 
 
 def _without_launcher(a: Array, b: Array) -> Array:
-    from ..plan import direct  # which asks this file
-
     return direct.product(a, b)
-
-
-def kernel_of(method: int, dtype: str) -> int:
-    """Address of the kernel of a method (``kernels/matmul/layout.py``) for float32 or float64."""
-    # Its vector code is written by hand: the long list of passes would find nothing to do.
-    name = f"matmul_{_METHODS[method]}_{dtype}"
-    address = library.hand_written("kernels.matmul.product", name, code="calls")
-    if address not in _reserved:
-        _reserve_scratch(name, address)
-        _reserved.add(address)
-    return address
-
-
-#: Kernels that have memory for what they pack: they cannot raise when they run.
-_reserved: set[int] = set()
-
-
-def _reserve_scratch(name: str, address: int) -> None:
-    words = np.zeros(matmul_layout.WORDS, dtype=np.int64)
-    words[matmul_layout.PACKS] = words[matmul_layout.WIDTH] = 1
-    library.callable_at(address)(words.ctypes.data, 0, 0)
-    if words[matmul_layout.PACKS] == 0:
-        raise MemoryError(f"{name}: no memory for the operands that it packs")
 
 
 def _general(a: Array, b: Array) -> Array:

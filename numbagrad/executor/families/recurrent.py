@@ -21,9 +21,9 @@ from ...kernels.recurrent import layout as w
 from .. import capture
 from ..cache import library
 from ..memory import arrays
+from ..plan.formula_kernels import guard_of, kernel_source
 from ..word_kernel import WordKernel
 from .matmul import matmul
-from .pointwise import guard_of, kernel_source
 
 __all__ = ["CELLS", "Backward", "Forward", "Steps", "backward", "forward", "takes"]
 

@@ -28,6 +28,7 @@ from .. import capture
 from ..builtin import KernelTable, LaunchMiss, Repairs, launcher, leave_to_capture, make_builtin
 from ..cache import library
 from ..mode import NATIVE
+from ..plan import direct
 from .complex_parts import from_parts, parts_of_array
 from .complex_pointwise import refused
 
@@ -246,8 +247,6 @@ class ReductionProgram:
         )
 
     def _call_directly(self, *arguments: Any) -> Any:
-        from ..plan import direct  # which asks this file
-
         return direct.reduce(self, *arguments)
 
     def results(self, stored: DType) -> tuple[DType, ...]:

@@ -29,6 +29,7 @@ from .. import capture
 from ..builtin import KernelTable, LaunchMiss, Repairs, launcher, leave_to_capture, make_builtin
 from ..cache import library
 from ..mode import NATIVE
+from ..plan import direct
 from .complex_pointwise import refused
 
 Array = np.ndarray[Any, Any]
@@ -121,8 +122,6 @@ class RowwiseProgram:
         raise refused(self.name, from_numpy(arrays[0].dtype))
 
     def _call_directly(self, dim: int, *arrays: Array) -> Any:
-        from ..plan import direct  # which asks this file
-
         return direct.rowwise(self, dim, *arrays)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...backend import address_of
 from ...dtype import dtype as DType
 from ...dtype import finfo, from_numpy
 from ...kernels.layout import MAX_DIMENSIONS
@@ -24,15 +23,8 @@ from ..cache import library
 from . import lowering, result_forms
 from .dtypes import DtypeRules, code_of
 from .launch import Launch
-from .operations import Array, Memory, Operation, Pointwise, Product, Reduce, Rowwise, View
+from .operations import Array, Operation, Pointwise, Product, Reduce, Rowwise, view_of
 from .sharing import separate
-
-
-def view_of(array: Array, made: bool = False) -> View:
-    """An array as a view of a block of memory of its own."""
-    memory = Memory(array, made)
-    offset = address_of(array) - memory.address
-    return View(memory, offset, array.shape, array.strides, array.dtype)
 
 
 def run(operation: Operation) -> None:
@@ -54,12 +46,7 @@ def _run_launch(launch: Launch, scratch: dict[int, Array]) -> None:
     cells = [np.array([number], dtype) for _, number, dtype in launch.numbers]
     for (word, _, _), cell in zip(launch.numbers, cells, strict=True):
         words[word] = cell.ctypes.data
-    run_kernel(launch.kernel, words, launch.total)
-
-
-def run_kernel(kernel: int, words: Array, total: int) -> None:
-    """Run a kernel over all of its work on this thread, compiled or as Python."""
-    library.callable_at(kernel)(words.ctypes.data, 0, total)
+    library.run_kernel(launch.kernel, words, launch.total)
 
 
 def _refuse_others(arrays: tuple[Any, ...]) -> None:

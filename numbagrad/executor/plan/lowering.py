@@ -21,11 +21,10 @@ from ...kernels import layout
 from ...kernels.matmul import layout as matmul_layout
 from ...kernels.pointwise import source as pointwise
 from ..cache import library
-from ..families.matmul import kernel_of
-from ..families.pointwise import GRAIN, is_guarded, kernel_source, told_apart
 from ..memory.buffers import stream_bytes
 from ..threads import pool
 from ..user_kernels import numba_function
+from .formula_kernels import GRAIN, is_guarded, kernel_source, told_apart
 from .launch import Launch
 from .operations import (
     Check,
@@ -42,6 +41,7 @@ from .operations import (
     View,
     numbered_apart,
 )
+from .product_kernels import kernel_of
 from .reduction_launches import lower_reduction, lower_rowwise
 from .spaces import merged, operand_word, pointwise_words
 

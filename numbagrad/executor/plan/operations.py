@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...backend import foreign
+from ...backend import address_of, foreign
 from ...codegen.alias_scopes import APART
 from ...formula import Expression, Formula
 from ...kernels.rowwise.rows import ClassKind
@@ -531,3 +531,10 @@ def with_views(operation: Operation, function: Callable[[View], View]) -> Operat
 def renamed(operation: Operation, name: Callable[[Memory], Memory]) -> Operation:
     """The operation on other blocks of memory: ``name`` maps each to the one it is now."""
     return with_views(operation, lambda view: dataclasses.replace(view, memory=name(view.memory)))
+
+
+def view_of(array: Array, made: bool = False) -> View:
+    """An array as a view of a block of memory of its own."""
+    memory = Memory(array, made)
+    offset = address_of(array) - memory.address
+    return View(memory, offset, array.shape, array.strides, array.dtype)

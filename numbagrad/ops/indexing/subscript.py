@@ -18,8 +18,9 @@ from ...executor.families.checks import check_inside
 from ...executor.families.conversion import convert
 from ...executor.families.copying import are_inside
 from ...executor.families.indexing import strided_view
-from ...executor.families.pointwise import GRAIN, PointwiseProgram
+from ...executor.families.pointwise import PointwiseProgram
 from ...executor.plan.forms import ShapesDiffer, broadcast, spread
+from ...executor.plan.formula_kernels import GRAIN
 from ...formula import trace, where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import Transformed

@@ -24,7 +24,8 @@ from ...dispatch import descent, layers
 from ...dispatch.bits import COMPLEX, INTERCEPTED, TRANSFORMED
 from ...dtype import python_number, scalar_dtype
 from ...executor.builtin import LaunchMiss
-from ...executor.families.pointwise import GRAIN, PointwiseProgram, is_operand, require_array
+from ...executor.families.pointwise import PointwiseProgram, is_operand, require_array
+from ...executor.plan.formula_kernels import GRAIN
 from ...native.layout import MISS_OPERAND
 from ...tensor import Tensor, new_tensor
 from ...transforms import batching
