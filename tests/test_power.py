@@ -16,6 +16,7 @@ from elementary_kernels import ANY, BOUNDED, INSTRUCTED, compiled, loop, signatu
 import numbagrad
 from numbagrad.codegen.compiler import compile_to_module
 from numbagrad.codegen.loader import target
+from numbagrad.executor.plan import direct
 from numbagrad.kernels.pointwise.source import BLOCK
 
 DTYPES = ("float32", "float64")
@@ -151,3 +152,12 @@ def test_whole_powers_of_whole_numbers_are_exact(dtype: str) -> None:
     x, y = x.ravel().astype(dtype), y.ravel().astype(dtype)
     computed = (numbagrad.from_numpy(x) ** numbagrad.from_numpy(y)).numpy()
     np.testing.assert_array_equal(computed, (x.astype(int) ** y.astype(int)).astype(dtype))
+
+
+def test_powers_written_over_their_bases_without_launchers() -> None:
+    (operator, *_) = numbagrad.functions.Pow.operators()
+    x, y = all_pairs("float32")
+    into = x.copy()
+    operator.program.prepare()
+    direct.pointwise(operator.program, (into, y), into)
+    assert_close(into, x, y)

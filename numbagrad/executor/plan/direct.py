@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
+from ...backend import address_of
 from ...dtype import dtype as DType
 from ...dtype import finfo, from_numpy
 from ...kernels.layout import MAX_DIMENSIONS
@@ -89,12 +90,23 @@ def pointwise(program: Any, operands: tuple[Any, ...], into: Array | None) -> An
         outputs = (into,)
         arrays = [separate(x, into) for x in arrays]
     if outputs[0].size:
-        views = tuple([view_of(x) for x in arrays]), tuple([view_of(x) for x in outputs])
+        made = tuple([view_of(x) for x in outputs])
+        # An input that is the output is the same view of it: kernels must not write it too early.
+        views = tuple([made[0] if _is_same(x, into) else view_of(x) for x in arrays]), made
         numbers = (None,) * len(arrays)
         run(Pointwise(program.name, program.formula, *views, compute.name, numbers, eager=True))
     if into is not None:
         return None
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _is_same(array: Array, into: Array | None) -> bool:
+    """Whether an array is the memory that an operation writes, element for element."""
+    return (
+        into is not None
+        and address_of(array) == address_of(into)
+        and (array.shape, array.strides, array.dtype) == (into.shape, into.strides, into.dtype)
+    )
 
 
 def _arrays_of(
