@@ -155,9 +155,9 @@ def test_whole_powers_of_whole_numbers_are_exact(dtype: str) -> None:
 
 
 def test_powers_written_over_their_bases_without_launchers() -> None:
-    (operator, *_) = numbagrad.functions.Pow.operators()
+    programs = [operator.program for operator in numbagrad.functions.Pow.operators()]
+    program = next(each for each in programs if len(each.prepare().inputs) == 2)
     x, y = all_pairs("float32")
     into = x.copy()
-    operator.program.prepare()
-    direct.pointwise(operator.program, (into, y), into)
+    direct.pointwise(program, (into, y), into)
     assert_close(into, x, y)
