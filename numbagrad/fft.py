@@ -15,7 +15,6 @@ import numpy as np
 from .half_precision import converted as _converted
 from .ops.arguments.check import check_namespace as _check_namespace
 from .ops.arguments.kinds import Real as _Real
-from .ops.arguments.output import write_result as _write_result
 from .ops.arguments.requirements import kind_of_new as _kind_of_new
 from .ops.arguments.requirements import leaf as _leaf
 from .ops.spectra.fourier import places as _places
@@ -68,14 +67,12 @@ def _of_one(kind: str) -> Callable[..., Tensor]:
         n: int | None = None,
         dim: int = -1,
         norm: str | None = None,
-        *,
-        out: Tensor | None = None,
     ) -> Tensor:
         if _KINDS[kind][1] == "half":
             _require_real(kind, input)
         if n is not None and n < 1:  # for several dimensions a size of -1 stands for their own
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
-        return _write_result(kind, _run(kind, kind, input, n, (dim,), norm), out)
+        return _run(kind, kind, input, n, (dim,), norm)
 
     return _named(
         function,
@@ -96,12 +93,10 @@ def _of_several(kind: str, suffix: str, default: Any) -> Callable[..., Tensor]:
         s: Sequence[int] | None = None,
         dim: Any = default,
         norm: str | None = None,
-        *,
-        out: Tensor | None = None,
     ) -> Tensor:
         if kind == "rfft":  # before the dimensions are looked at, under torch's name
             _require_real("rfftn", input)
-        return _write_result(name, _run(name, kind, input, s, dim, norm), out)
+        return _run(name, kind, input, s, dim, norm)
 
     which = "the last two dimensions" if default else "several dimensions, all by default"
     return _named(

@@ -44,9 +44,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """Cross products of vectors of three along ``dim``."""
-    return _cross(input, other, dim, out=out)
+    return _cross(input, other, dim)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .lazy import lazy_names as _lazy_names
 from .ops.arguments.check import check_namespace as _check_namespace
 from .ops.arguments.check import public_function as _public_function
+from .ops.methods.variants import operator_variant as _operator_variant
 from .ops.operators.pointwise_operator import pointwise as _pointwise
 from .ops.pointwise.functions import (
     digamma,
@@ -22,7 +21,6 @@ from .ops.pointwise.functions import (
 )
 from .ops.pointwise.functions import lgamma as gammaln
 from .ops.pointwise.functions import sigmoid as expit
-from .ops.pointwise.functions import write_out as _write_out
 from .ops.pointwise.incomplete_gamma import igamma as gammainc
 from .ops.pointwise.incomplete_gamma import igammac as gammaincc
 from .ops.pointwise.selection import logit
@@ -30,7 +28,6 @@ from .ops.pointwise.special_functions import i0, i0e, i1, i1e, polygamma, zeta
 from .ops.pointwise.special_functions import mvlgamma as multigammaln
 from .ops.reductions.softmax import log_softmax, softmax
 from .ops.reductions.statistics import logsumexp
-from .tensor import Tensor
 
 __all__ = [
     "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc",
@@ -42,24 +39,9 @@ __all__ = [
 psi = digamma
 
 
-def _called(name: str, operands: tuple[Any, ...], out: Tensor | None) -> Tensor:
-    operator = _pointwise(name)
-    return operator(*operands) if out is None else _write_out(operator, operands, out)
-
-
-def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``-x * log(x)``, the share of a probability in an entropy; minus infinity below zero."""
-    return _called("special_entr", (input,), out)
-
-
-def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The probability of a normal number to be below x."""
-    return _called("special_ndtr", (input,), out)
-
-
-def xlog1py(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """``input * log1p(other)``, zero where ``input`` is."""
-    return _called("special_xlog1py", (input, other), out)
+entr = _operator_variant("function", "entr", _pointwise("special_entr"))
+ndtr = _operator_variant("function", "ndtr", _pointwise("special_ndtr"))
+xlog1py = _operator_variant("function", "xlog1py", _pointwise("special_xlog1py"))
 
 
 #: Functions that few programs call, by the file that has them.

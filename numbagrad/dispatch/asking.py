@@ -31,10 +31,11 @@ _NOT_OVERRIDABLE = frozenset(
 #: The question, before a call of ``compute`` with what the function was given. A call by keyword
 #: takes several times as long as one by position, and is saved where keywords are left out.
 _SOURCE = """\
-def around(compute, layers, {defaults}):
+def around(compute, layers, into, {defaults}):
     def asking({parameters}):
         if layers.everywhere and layers.asks(asking):
-            return layers.ask(asking, [{positional}], {{{keywords}}}, {more})
+            return layers.ask(asking, [{positional}], {{{asked}}}, {more})
+        {written}
         {ordinary}
         return compute({arguments})
     return asking
@@ -57,18 +58,24 @@ def _is_place_of(function: FunctionType, name: str) -> bool:
     return own and "everywhere" in function.__code__.co_names
 
 
-def asking(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function like ``function``, called ``name``, that asks the layers first."""
+def asking(
+    function: Callable[..., Any], name: str, into: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """A function like ``function``, called ``name``, that asks the layers first.
+
+    With ``into`` it has ``out`` as well: ``into(arguments, keywords, out)`` writes what the
+    function makes.
+    """
     parameters = _parameters(function)
-    around = FunctionType(_code_around(parameters), globals())
+    around = FunctionType(_code_around(parameters, into is not None), globals())
     defaults = function.__kwdefaults__ or {}
     values = [defaults.get(name, _REQUIRED) for name in parameters[3]]
-    made: Any = functools.update_wrapper(around(function, layers, *values), function)
+    made: Any = functools.update_wrapper(around(function, layers, into, *values), function)
     made.__name__ = name
     if function.__name__ != name:
         made.__qualname__ = name
     made.__defaults__ = function.__defaults__
-    made.__kwdefaults__ = function.__kwdefaults__
+    made.__kwdefaults__ = function.__kwdefaults__ if into is None else {**defaults, "out": None}
     return made
 
 
@@ -90,20 +97,25 @@ def _parameters(function: Any) -> _Parameters:
 
 
 @functools.cache
-def _code_around(parameters: _Parameters) -> CodeType:
+def _code_around(parameters: _Parameters, has_out: bool) -> CodeType:
     positional, unnamed, more, keywords, others = parameters
     taken = [*positional[:unnamed], *(["/"] if unnamed else []), *positional[unnamed:]]
-    taken += [f"*{more}"] if more else ["*"] if keywords else []
+    out = ["out"] if has_out else []
+    taken += [f"*{more}"] if more else ["*"] if keywords or out else []
     passed = [*positional, *([f"*{more}"] if more else []), *[f"{k}={k}" for k in keywords]]
     both = [f"**{others}"] if others else []
     left_out = [f"{k} is default_{k}" for k in keywords] + [f"not {x}" for x in (more, others) if x]
     short = f"if {' and '.join(left_out)}: return compute({', '.join(positional)})"
+    named = ", ".join([*[f"{k!r}: {k}" for k in keywords], *both])
+    plain = ", ".join([*positional, *([f"*{more}"] if more else []), ""])
+    written = f"if out is not None: return into(({plain}), {{{named}}}, out)"
     source = _SOURCE.format(
         defaults=", ".join([f"default_{k}" for k in keywords]),
-        parameters=", ".join([*taken, *keywords, *both]),
+        parameters=", ".join([*taken, *keywords, *out, *both]),
         arguments=", ".join([*passed, *both]),
         positional=", ".join(positional),
-        keywords=", ".join([*[f"{k!r}: {k}" for k in keywords], *both]),
+        asked=", ".join([*[f"{k!r}: {k}" for k in (*keywords, *out)], *both]),
+        written=written if has_out else "",
         more=more or "()",
         ordinary=short if left_out else "",
     )

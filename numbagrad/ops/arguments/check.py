@@ -24,7 +24,7 @@ from . import errors as argument_errors
 from .dtype_rules import rule_of
 from .errors import Kinds, Right, check_tensors, element_types
 from .older_orders import in_older_order
-from .out_argument import OUT, call_into
+from .out_argument import OUT, Rule, call_into
 
 __all__ = [
     "as_method", "check_constructor", "check_namespace", "check_tensors", "checked",
@@ -47,15 +47,15 @@ _HOT = frozenset(
     narrow select movedim t swapaxes zeros ones empty full zeros_like ones_like empty_like
     full_like rand randn arange tensor as_tensor from_numpy
     linear layer_norm mse_loss l1_loss scaled_dot_product_attention tril triu
-    add_ sub_ mul_ _div_ _addcmul_ _addcdiv_ _lerp_ _clamp_ sqrt_
+    add_ sub_ mul_ div_ addcmul_ addcdiv_ lerp_ clamp_ sqrt_
     norm einsum nll_loss
     """.split()
 )
 
 
-def _missing_out(function: Callable[..., Any], name: str) -> str:
+def _missing_out(function: Callable[..., Any], name: str) -> Rule | None:
     """How ``out`` is written for a function that does not do so itself, or nothing."""
-    return "" if "out" in inspect.signature(function).parameters else OUT.get(name, "")
+    return None if "out" in inspect.signature(function).parameters else OUT.get(name)
 
 
 class _Combinations:
@@ -105,7 +105,7 @@ def checked(
     name: str = "",
     *,
     ahead: bool = False,
-    out: str = "",
+    out: Rule | None = None,
     is_method: bool = False,
 ) -> Function:
     """The function with checks: of kinds ``ahead`` of a call, and of all where a call has failed.
@@ -114,8 +114,7 @@ def checked(
         function: what computes.
         name: how errors name it, if not by its own name.
         ahead: whether types are checked before a call, once for every combination.
-        out: how results are written into an ``out``, a word of ``out_argument.py``, if the
-            function leaves that to its wrapper.
+        out: how results are written into an ``out`` if the function leaves that to its wrapper.
         is_method: whether errors count arguments without the first one.
     """
     kinds, looks, how = Kinds(function, name, is_method=is_method), ahead, out
@@ -133,7 +132,7 @@ def checked(
         if layers.active and asks():
             return descend(public, arguments, keywords)
         if keywords:
-            if how and (target := keywords.pop("out", None)) is not None:
+            if how is not None and (target := keywords.pop("out", None)) is not None:
                 return call_into(kinds.name, how, public, arguments, keywords, target)
             if looks:
                 combinations.look_at_keywords(arguments, keywords)
@@ -156,7 +155,7 @@ def checked(
     compute = taken_over(function, public)
     if compute is not function:
         interest = layers.ALL
-    if how:
+    if how is not None:
         public.__signature__ = _signature_with_out(function)  # type: ignore[attr-defined]
     return public  # type: ignore[return-value]
 
@@ -208,6 +207,13 @@ def as_method(function: Any, name: str) -> Any:
     return checked(function, name, ahead=function.__name__ not in _HOT, is_method=True)
 
 
+def _into(function: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
+    def into(arguments: tuple[Any, ...], keywords: dict[str, Any], out: Any) -> Any:
+        return call_into(function.__name__, rule, function, arguments, keywords, out)
+
+    return into
+
+
 def check_constructor(kind: type[Any], package: str) -> None:
     """Let the constructor of a class say which of its arguments is of another kind.
 
@@ -253,11 +259,16 @@ def public_function(value: Any, namespace: str, package: str, name: str = "") ->
         return value
     space = namespace.partition(".")[2]
     out = _missing_out(value, f"{space}.{value.__name__}" if space else value.__name__)
-    if (_is_raw(value) and not out) or not value.__annotations__:
+    if _is_raw(value) or not value.__annotations__:
         own = value.__name__ == (name or value.__name__) and f"{value.__module__}.".startswith(
             f"{namespace}."
         )
-        return value if own and asks(value) else asking(value, name or value.__name__)
+        if out is None and own and asks(value):
+            return value
+        public = asking(value, name or value.__name__, out and _into(value, out))
+        if out is not None:
+            public.__signature__ = _signature_with_out(value)
+        return public
     public = checked(value, ahead=value.__name__ not in _HOT, out=out)
     public.__module__ = namespace
     public.__name__ = name or value.__name__

@@ -1,77 +1,128 @@
 """``out`` of the functions that return new tensors and leave the writing to their public wrapper.
 
-``argument_check.py`` gives them the argument; ``OUT`` says for each how its results are written.
+``check.py`` gives them the argument; ``OUT`` says for each how its results are written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from ...dtype import bool_, can_cast, scalar_type_name, uint8
-from ...executor.plan.sharing import refuse_overlap
+from ...dtype import bool_, uint8
 from ...tensor import Tensor
 from ...type_names import type_name
+from .output import require_output, write_result
 
-__all__ = ["OUT", "call_into"]
+__all__ = ["OUT", "Rule", "call_into"]
 
-#: By function: whether an ``out`` has the dtype of the result ("same"), one to which that can be
-#: cast ("casts"), bool or uint8 ("truth"), or any ("any"), as in torch.
-OUT: dict[str, str] = {
-    **dict.fromkeys(
+
+@dataclass(frozen=True)
+class Rule:
+    """How a result is written into ``out``, as in torch.
+
+    Attributes:
+        dtype: whether an ``out`` has the dtype of the result ("same"), one to which that can be
+            cast ("casts"), bool or uint8 ("truth"), or any ("any").
+        reads: how many of the Tensors that are read may not lie in the memory of ``out``.
+        whole: whether they may not lie in all of it either, but in a part.
+        uncastable: the class of the error of a dtype to which the result cannot be cast.
+        tensors: how many arguments have to be Tensors, which might be numbers without ``out``.
+        needs_dim: whether torch has an ``out`` only where a ``dim`` is given.
+        bools: whether there is a kernel for an ``out`` of bools.
+    """
+
+    dtype: str = "same"
+    reads: int = 0
+    whole: bool = False
+    uncastable: type[Exception] = RuntimeError
+    tensors: int = 0
+    needs_dim: bool = False
+    bools: bool = True
+
+
+_ALL = 1 << 30
+_JOINED = Rule("casts", _ALL, whole=True, uncastable=TypeError)
+
+#: The rules, by function; those of a namespace under its name.
+OUT: dict[str, Rule] = {}
+for _rule, _names in (
+    (
+        Rule(),
         """
         _batch_norm_with_update _chunk_cat _native_batch_norm_legit
-        aminmax argmax argmin bucketize cummax cummin diag gather geqrf hardshrink histc index_add
-        index_copy index_reduce index_select isin kthvalue logcumsumexp lu_unpack masked_select
-        median mode msort nanmedian native_batch_norm nonzero orgqr qr quantile scatter
-        scatter_add scatter_reduce
-        searchsorted slice_scatter slogdet sort svd take take_along_dim threshold topk
-        triangular_solve tril triu
+        aminmax argmax argmin bucketize cummax cummin diag geqrf hardshrink histc
+        isin lu_unpack msort native_batch_norm orgqr qr quantile
+        searchsorted slice_scatter slogdet svd threshold
+        triangular_solve tril triu mode
         linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve linalg.linalg_lu lu
         linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.matrix_norm linalg.norm linalg.qr
         linalg.slogdet linalg.solve_ex linalg.svdvals linalg.vector_norm linalg.eigvalsh
         linalg.cholesky_ex linalg.eigh linalg.inv_ex linalg.svd
-        amax amin frobenius_norm max min norm nuclear_norm softmax log_softmax
+        amax amin frobenius_norm norm nuclear_norm softmax log_softmax
         nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.gelu
         nn.functional.hardshrink nn.functional.logsigmoid
         nn.functional.softplus nn.functional.softshrink
-        cholesky_inverse cholesky_solve dot inner mv nanquantile nonzero_static ormqr renorm vdot
-        linalg.cond linalg.householder_product linalg.matrix_rank linalg.pinv linalg.solve
-        linalg.solve_triangular linalg.tensorinv linalg.tensorsolve
-        """.split(),
-        "same",
+        cholesky_inverse cholesky_solve float_power dot inner mv nanquantile nonzero_static ormqr
+        renorm vdot linalg.cond linalg.householder_product linalg.matrix_rank linalg.pinv
+        linalg.solve linalg.solve_triangular linalg.tensorinv linalg.tensorsolve
+        linalg.cholesky cholesky linalg.inv inverse linalg.matrix_power matrix_power
+        linalg.det linalg.linalg_det linalg.cross cross linalg.lu_solve
+        linalg.linalg_lu_solve lu_solve linalg.multi_dot chain_matmul tensordot
+        mm bmm matmul linalg.matmul frexp histogram
+        fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft
+        fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.hfft2 fft.ihfft2
+        fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.hfftn fft.ihfftn
+        """,
     ),
-    **dict.fromkeys(
+    (
+        Rule(reads=_ALL, whole=True),
         """
-        diff logsumexp mean nanmean nansum prod std var special.logsumexp
-        linalg.eig linalg.eigvals linalg.lstsq linalg.vecdot
-        kron mvlgamma special.erfcx special.log_ndtr special.modified_bessel_i0
-        special.modified_bessel_i1 special.mvlgamma special.ndtri special.zeta
-        """.split(),
-        "casts",
+        gather index_add index_copy index_reduce index_select kthvalue masked_select max min nonzero
+        scatter scatter_add scatter_reduce take take_along_dim
+        """,
     ),
-    **dict.fromkeys(("all", "any"), "truth"),
-    **dict.fromkeys(("cumprod", "cumsum", "sum"), "any"),
-}
-
-#: Functions that have an ``out`` in torch where they are given a ``dim`` only.
-_WITH_DIM = frozenset("sum prod median nanmedian".split())
-
-#: Functions that compute in the dtype of ``out``, for which torch has no kernel for bools.
-_NO_BOOLS = frozenset(("cumprod", "cumsum"))
-
-#: Functions whose ``out`` may not lie in the memory of what they read, and those where it may not
-#: lie in a part of it.
-_READ_LATER = frozenset(
-    "gather index_add index_copy index_reduce index_select kthvalue masked_select max min nonzero "
-    "scatter scatter_add scatter_reduce take take_along_dim".split()
-)
-_READ_IN_STEP = frozenset("cumprod cumsum logcumsumexp sort topk".split())
+    (Rule(reads=_ALL), "sort topk logcumsumexp addr complex polar conj_physical"),
+    (Rule(reads=_ALL, tensors=3), "where"),
+    (Rule(reads=1), "addmm addmv baddbmm addbmm"),
+    (Rule(needs_dim=True), "median nanmedian"),
+    (
+        Rule("casts"),
+        """
+        diff logsumexp mean nanmean nansum std var special.logsumexp
+        linalg.eig linalg.eigvals linalg.lstsq linalg.vecdot
+        kron mvlgamma outer special.erfcx special.log_ndtr special.modified_bessel_i0
+        special.modified_bessel_i1 special.mvlgamma special.ndtri special.zeta
+        special.airy_ai special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1
+        special.modified_bessel_k0 special.modified_bessel_k1 special.scaled_modified_bessel_k0
+        special.scaled_modified_bessel_k1 special.spherical_bessel_j0
+        special.chebyshev_polynomial_t special.chebyshev_polynomial_u
+        special.chebyshev_polynomial_v special.chebyshev_polynomial_w
+        special.hermite_polynomial_h special.hermite_polynomial_he special.laguerre_polynomial_l
+        special.legendre_polynomial_p special.shifted_chebyshev_polynomial_t
+        special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v
+        special.shifted_chebyshev_polynomial_w
+        """,
+    ),
+    (Rule("casts", needs_dim=True), "prod"),
+    (
+        Rule("casts", _ALL),
+        """
+        gcd lcm ldexp polygamma special.polygamma i0 special.i0 special.i0e special.i1 special.i1e
+        igamma igammac special.igamma special.igammac
+        """,
+    ),
+    (_JOINED, "cat stack hstack vstack dstack column_stack"),
+    (Rule("truth"), "all any"),
+    (Rule("any", _ALL, bools=False), "cumprod cumsum"),
+    (Rule("any", needs_dim=True), "sum"),
+):
+    OUT.update(dict.fromkeys(_names.split(), _rule))
 
 
 def call_into(
     name: str,
-    how: str,
+    rule: Rule,
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
     keywords: dict[str, Any],
@@ -83,39 +134,41 @@ def call_into(
         TypeError: if ``out`` is no Tensor, or not as many as there are results.
         RuntimeError: if a dtype is refused, or autograd would have to follow.
     """
-    from .output import write_result  # built on operators that are checked themselves
-
     outputs = out if isinstance(out, (tuple, list)) else (out,)
     for x in outputs:
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(x)}")
-    if name in _WITH_DIM and len(arguments) < 2 and not keywords.keys() & {"dim", "axis"}:
+        require_output(name, x)
+    if rule.needs_dim and len(arguments) < 2 and not keywords.keys() & {"dim", "axis"}:
         raise TypeError(f"{name}() takes 'out' with a 'dim' only; copy_() the result into out")
-    if name in _NO_BOOLS and outputs and outputs[0]._array.dtype.kind == "b":
+    if not rule.bools and outputs and outputs[0]._array.dtype.kind == "b":
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'; give another out")
+    read = _tensors_of((*arguments, *keywords.values()))[: rule.reads] if rule.reads else ()
+    if len(read) < rule.tensors:
+        raise TypeError(f"{name}() takes 'out' with Tensors only; make them of numbers by tensor()")
     results = function(*arguments, **keywords)
     several = isinstance(results, tuple)
     found = results if several else (results,)
     if several is not isinstance(out, (tuple, list)) or len(found) != len(outputs):
         wanted = f"tuple of {len(found)} Tensors" if several else "Tensor"
         raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type_name(out)}")
-    if name in _READ_LATER or name in _READ_IN_STEP:
-        read = [x._array for x in arguments if isinstance(x, Tensor)]
-        for result, x in zip(found, outputs, strict=True):
-            if x._array.shape == result._array.shape:  # else it gets other memory
-                refuse_overlap(x._array, read, whole=name in _READ_LATER)
     for result, x in zip(found, outputs, strict=True):
-        may_be_any = how == "any" and keywords.get("dtype") is None
-        is_truth = how == "truth" and x.dtype in (bool_, uint8)
-        if may_be_any or is_truth or (how == "casts" and can_cast(result.dtype, x.dtype)):
-            write_result(name, result.to(x.dtype), x)
-        elif how == "casts":
-            raise RuntimeError(
-                f"{name}(): result type {scalar_type_name(result.dtype)} can't be cast to the "
-                f"desired output type {scalar_type_name(x.dtype)}"
-            )
-        else:
-            write_result(name, result, x)
+        may_be_any = rule.dtype == "any" and keywords.get("dtype") is None
+        if may_be_any or (rule.dtype == "truth" and x.dtype in (bool_, uint8)):
+            result = result.to(x.dtype)
+        write_result(
+            name, result, x, casts=rule.dtype == "casts", uncastable=rule.uncastable, reads=read,
+            whole=rule.whole,
+        )  # fmt: skip
     if not several:
         return out
     return type(results)._make(outputs) if hasattr(results, "_make") else tuple(outputs)
+
+
+def _tensors_of(given: Iterable[Any]) -> list[Tensor]:
+    """The Tensors among arguments, and in lists of them."""
+    found: list[Tensor] = []
+    for x in given:
+        if isinstance(x, Tensor):
+            found.append(x)
+        elif isinstance(x, (list, tuple)):
+            found += [each for each in x if isinstance(each, Tensor)]
+    return found

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.writes.inplace import compute_then_write
 from ...autograd.writes.regions import install_parts
 from ...dispatch.policies import autocasts
 from ...dtype import bfloat16, scalar_type_name
@@ -23,8 +22,8 @@ from ...formula import symbol
 from ...formula.complex import Complex
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
-from ..arguments.output import write_result
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..operators.pointwise_operator import pointwise
 from ..operators.view_operator import ViewOperator
 from ..views.parts import select
@@ -64,17 +63,17 @@ def _check_parts(first: Tensor, second: Tensor) -> None:
         )
 
 
-def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+def complex(real: Tensor, imag: Tensor) -> Tensor:
     """The complex tensor with these real and imaginary parts, of one float dtype."""
     _check_parts(real, imag)
-    return write_result("complex", _complex(real, imag), out, reads=(real, imag))
+    return _complex(real, imag)
 
 
 @autocasts("float32")
-def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex tensor of these absolute values and angles: ``abs * exp(1j * angle)``."""
     _check_parts(abs, angle)
-    return write_result("polar", _polar(abs, angle), out, reads=(abs, angle))
+    return _polar(abs, angle)
 
 
 # --- the same memory as real numbers --------------------------------------------------------------
@@ -186,15 +185,12 @@ method("imag")(_part("imaginary", imag))
 
 
 @method()
-def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate in memory of its own; a real tensor itself."""
-    return write_result("conj_physical", _conj_physical(input), out, reads=(input,))
+    return _conj_physical(input)
 
 
-@method()
-def conj_physical_(input: Tensor) -> Tensor:
-    """``conj_physical`` in place, which is a write of a real tensor too."""
-    return compute_then_write(input, conj_physical)
+install_in_place(conj_physical, repeats=True, refused=None)
 
 
 @method()

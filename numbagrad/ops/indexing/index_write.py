@@ -26,11 +26,12 @@ from ..arguments.requirements import refuse_complex, require_tensor_or_number
 from ..arguments.shapes import dimension
 from ..conversion.dtypes import as_element
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import expand
 from ..views.view import dense_copy
-from ..writing.inplace import install_in_place, zeros_for
+from ..writing.inplace import zeros_for
 from .gather import (
     checking,
     from_zero,

@@ -21,10 +21,10 @@ from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from ..arguments.shapes import common_shape
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import expand
-from ..writing.inplace import install_in_place
 from .gather import gather_operator
 from .items import scalar_name
 

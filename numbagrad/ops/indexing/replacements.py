@@ -18,6 +18,7 @@ from ..arguments.kinds import Ints, Real
 from ..arguments.requirements import is_complex_number
 from ..arguments.shapes import dimension, sizes_of
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..pointwise.functions import ceil, floor
 from ..pointwise.functions import round as nearest_number
 from ..pointwise.selection import where
@@ -26,7 +27,7 @@ from ..reductions.sorting import fractions_of, quantile, sort
 from ..reductions.statistics import vector_norm
 from ..views.strided import as_strided, extent, overlaps
 from ..views.view import reshape, unsafe_view
-from ..writing.inplace import fill_, install_in_place
+from ..writing.inplace import fill_
 from .gather import gather
 
 __all__ = [

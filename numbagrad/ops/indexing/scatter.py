@@ -28,10 +28,11 @@ from ...transforms.levels import Batched, is_transformed, state_of
 from ..arguments.requirements import refuse_complex, require_tensor_or_number
 from ..arguments.shapes import dimension
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..views.view import reshape
-from ..writing.inplace import install_in_place, zeros_for
+from ..writing.inplace import zeros_for
 from .gather import (
     check_index,
     checking,

@@ -14,7 +14,6 @@ from ...executor import capture
 from ...tensor import Tensor
 from ...transforms.batching import stacked
 from ...transforms.levels import may_be_checked
-from ..arguments.output import write_result
 from ..complex.lazy_conj import conjugate
 from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
@@ -54,7 +53,7 @@ _cholesky = TensorOperator(
 
 @method()
 @autocasts("float32")
-def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky(A: Tensor, upper: bool = False) -> Tensor:
     """The lower triangular L with ``L @ L.mH = A``, or its adjoint if ``upper``.
 
     Raises:
@@ -62,7 +61,7 @@ def cholesky(A: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Te
     """
     check_matrices("linalg.cholesky", A)
     made = _cholesky(adjoint(A) if upper else A)  # only that triangle is read
-    return write_result("linalg.cholesky", adjoint(made).clone() if upper else made, out)
+    return adjoint(made).clone() if upper else made
 
 
 def _eigh_forward(array: Array, UPLO: Any) -> tuple[Array, Array]:

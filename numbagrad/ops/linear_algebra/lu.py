@@ -19,7 +19,6 @@ from ...executor.memory.arrays import constant_beside, filled
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from ...transforms.levels import Dual, is_transformed, settled, state_of
-from ..arguments.output import write_result
 from ..arguments.shapes import common_shape
 from ..indexing.gather import gather
 from ..methods.registry import method
@@ -236,7 +235,6 @@ def linalg_lu_solve(
     *,
     left: bool = True,
     adjoint: bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     """X with ``A @ X = B`` for what ``linalg.lu_factor(A)`` returned.
 
@@ -258,8 +256,7 @@ def linalg_lu_solve(
     if B._array.ndim < 2:
         raise RuntimeError("linalg.lu_solve: The input tensor B must have at least 2 dimensions.")
     if not left:
-        made = turned(linalg_lu_solve(LU, pivots, turned(B), adjoint=not adjoint)).clone()
-        return write_result("linalg.lu_solve", made, out)
+        return turned(linalg_lu_solve(LU, pivots, turned(B), adjoint=not adjoint)).clone()
     size = LU._array.shape[-1]
     if pivots._array.dtype != np.int32:
         raise RuntimeError(
@@ -287,18 +284,14 @@ def linalg_lu_solve(
     if adjoint:
         inner = solve_triangular(turned(LU), B, upper=False)
         made = solve_triangular(turned(LU), inner, upper=True, unitriangular=True)
-        made = _chosen_rows(made, _origin(pivots, size))
-    else:
-        inner = _chosen_rows(B, _order(pivots, size))
-        inner = solve_triangular(LU, inner, upper=False, unitriangular=True)
-        made = solve_triangular(LU, inner, upper=True)
-    return write_result("linalg.lu_solve", made, out)
+        return _chosen_rows(made, _origin(pivots, size))
+    inner = _chosen_rows(B, _order(pivots, size))
+    inner = solve_triangular(LU, inner, upper=False, unitriangular=True)
+    return solve_triangular(LU, inner, upper=True)
 
 
 @method()
 @autocasts("float32")
-def lu_solve(
-    input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None
-) -> Tensor:
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """X with ``A @ X = input`` for what ``linalg.lu_factor(A)`` returned."""
-    return linalg_lu_solve(LU_data, LU_pivots, input, out=out)
+    return linalg_lu_solve(LU_data, LU_pivots, input)

@@ -23,7 +23,6 @@ from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, aligned_stacks, stacked
 from ...transforms.levels import is_transformed
-from ..arguments.output import write_result
 from ..arguments.shapes import common_shape, dimension
 from ..complex.lazy_conj import conjugate
 from ..conversion.dtypes import cast
@@ -108,21 +107,21 @@ _inv = TensorOperator(
 
 
 @autocasts("float32")
-def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def inv(A: Tensor) -> Tensor:
     """The inverses of square matrices (..., n, n).
 
     Raises:
         LinAlgError: if one of them is singular.
     """
     check_matrices("linalg.inv", A)
-    return write_result("linalg.inv", _inv(A), out)
+    return _inv(A)
 
 
 @method()
 @autocasts("float32")
-def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def inverse(input: Tensor) -> Tensor:
     """The inverses of square matrices; ``linalg.inv``."""
-    return inv(input, out=out)
+    return inv(input)
 
 
 def _columns(tensor: Tensor, vectors: bool) -> Tensor:
@@ -238,14 +237,13 @@ def solve_triangular(
     return made
 
 
-def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+def matrix_power(input: Tensor, n: int) -> Tensor:
     """Square matrices multiplied ``n`` times; with negative ``n``, their inverses."""
     _check_square("linalg.matrix_power", input)
     if n < 0:
-        return matrix_power(inv(input), -n, out=out)
+        return matrix_power(inv(input), -n)
     if n == 0:
-        eye = eye_like(input)
-        return write_result("linalg.matrix_power", input.clone().copy_(eye), out)
+        return input.clone().copy_(eye_like(input))
     made: Tensor | None = None
     square = input
     while n:  # by the binary digits of n
@@ -255,7 +253,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         if n:
             square = square @ square
     assert made is not None
-    return write_result("linalg.matrix_power", made.clone() if made is input else made, out)
+    return made.clone() if made is input else made
 
 
 method("matrix_power")(matrix_power)
@@ -312,9 +310,9 @@ def det(input: Tensor) -> Tensor:
     return _det(input)
 
 
-def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def linalg_det(A: Tensor) -> Tensor:
     """The determinants of square matrices (..., n, n)."""
-    return write_result("linalg.det", det(A), out)
+    return det(A)
 
 
 linalg_det.__name__ = linalg_det.__qualname__ = "det"
@@ -427,9 +425,7 @@ _cross = TensorOperator(
 
 
 @method()
-def cross(
-    input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
-) -> Tensor:
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Cross products of vectors of three along ``dim``, by default the first of size 3."""
     shape = common_shape([input._array.shape, other._array.shape])
     if input.dtype is bool_:
@@ -450,4 +446,4 @@ def cross(
             f"expected scalar type {scalar_type_name(input.dtype)} but found "
             f"{scalar_type_name(other.dtype)}"
         )
-    return write_result("linalg.cross", _cross(input, other, dim), out)
+    return _cross(input, other, dim)

@@ -21,7 +21,6 @@ from numpy.polynomial import chebyshev
 
 from ...tensor import Tensor
 from ...transforms.batching import stacked
-from ..arguments.output import write_result
 from ..operators.tensor_operator import TensorOperator
 from .special_functions import floats, i0, i1
 
@@ -297,9 +296,8 @@ def _public(name: str, compute: Callable[[Array], Array], meaning: str) -> Calla
 
     operator = TensorOperator(f"special_{name}", lambda input: forward(input), {}, batch=stacked())
 
-    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        made = operator(floats(f"special_{name}", input))
-        return write_result(f"special_{name}", made, out, casts=True)
+    def function(input: Tensor) -> Tensor:
+        return operator(floats(f"special_{name}", input))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{meaning}, in the dtype of the input; it has no gradient."

@@ -15,12 +15,11 @@ import numpy as np
 
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
-from ..arguments.output import write_result
 from ..conversion.dtypes import cast
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import sum_to_size
-from ..writing.inplace import install_in_place
 from .functions import erfc, exp, lgamma, log
 
 __all__ = ["igamma", "igammac"]
@@ -235,17 +234,15 @@ _igammac = TensorOperator(
 )  # fmt: skip
 
 
-def _called(operator: TensorOperator, input: Tensor, other: Tensor, out: Tensor | None) -> Tensor:
+def _called(operator: TensorOperator, input: Tensor, other: Tensor) -> Tensor:
     kind = promoted([input._array, other._array])
     if not kind.is_floating_point:
         raise NotImplementedError(f"\"{operator.name}\" not implemented for '{kind}'")
-    operands = [cast(x, kind.numpy) for x in (input, other)]
-    made = operator(*operands)
-    return write_result(operator.name, made, out, casts=True, reads=(input, other))
+    return operator(*[cast(x, kind.numpy) for x in (input, other)])
 
 
 @method()
-def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def igamma(input: Tensor, other: Tensor) -> Tensor:
     """The regularised lower incomplete gamma function P(input, other); differentiable by ``other``.
 
     NaN for negative arguments, and at (0, 0).
@@ -253,17 +250,17 @@ def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     Raises:
         NotImplementedError: for integers; in backward, if ``input`` requires grad.
     """
-    return _called(_igamma, input, other, out)
+    return _called(_igamma, input, other)
 
 
 @method()
-def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def igammac(input: Tensor, other: Tensor) -> Tensor:
     """The regularised upper incomplete gamma function 1 - P(input, other), as ``igamma``.
 
     Raises:
         NotImplementedError: for integers; in backward, if ``input`` requires grad.
     """
-    return _called(_igammac, input, other, out)
+    return _called(_igammac, input, other)
 
 
 for _function in (igamma, igammac):

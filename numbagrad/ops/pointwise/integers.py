@@ -15,14 +15,13 @@ from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked
 from ...type_names import type_name
-from ..arguments.output import write_result, write_results
 from ..arguments.shapes import sizes_of
 from ..conversion.dtypes import cast
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..operators.tensor_operator import TensorOperator
 from ..views.join import stack
 from ..views.view import reshape, unsafe_view
-from ..writing.inplace import install_in_place
 from .functions import exp2
 
 __all__ = [
@@ -48,32 +47,31 @@ _lcm = TensorOperator(
 )
 
 
-def _of_integers(operator: TensorOperator, input: Tensor, other: Tensor, out: Any) -> Tensor:
+def _of_integers(operator: TensorOperator, input: Tensor, other: Tensor) -> Tensor:
     kind = promoted([input._array, other._array])
     if kind.numpy.kind not in "iu":
         name = scalar_type_name(kind)
         raise NotImplementedError(f"\"{operator.name}_cpu\" not implemented for '{name}'")
-    made = operator(cast(input, kind.numpy), cast(other, kind.numpy))
-    return write_result(operator.name, made, out, casts=True, reads=(input, other))
+    return operator(cast(input, kind.numpy), cast(other, kind.numpy))
 
 
 @method()
-def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisors of integers; of zeros zero."""
-    return _of_integers(_gcd, input, other, out)
+    return _of_integers(_gcd, input, other)
 
 
 @method()
-def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiples of integers; zero where one is."""
-    return _of_integers(_lcm, input, other, out)
+    return _of_integers(_lcm, input, other)
 
 
 # --- powers of two --------------------------------------------------------------------------------
 
 
 @method()
-def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2**other``."""
     kind = input._array.dtype.kind
     if other._array.dtype.kind == "b" and input.is_floating_point():
@@ -81,7 +79,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     power = exp2(other)
     if (kind == "c" or input.is_floating_point()) and other._array.dtype.kind in "iub":
         power = cast(power, input.real._array.dtype if kind == "c" else input._array.dtype)
-    return write_result("ldexp", input * power, out, casts=True, reads=(input, other))
+    return input * power
 
 
 for _function in (gcd, lcm, ldexp):
@@ -107,7 +105,7 @@ _mantissa = TensorOperator(
 
 
 @method()
-def frexp(input: Tensor, *, out: Any = None) -> Any:
+def frexp(input: Tensor) -> Any:
     """Mantissas from 0.5 to 1, and int32 exponents, with ``mantissa * 2**exponent = input``.
 
     Raises:
@@ -115,8 +113,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     """
     if not input.is_floating_point():
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    made = [_mantissa(input), _exponent(input.detach())]
-    return return_types.frexp(*write_results("frexp", made, out))
+    return return_types.frexp(_mantissa(input), _exponent(input.detach()))
 
 
 # --- which with which -----------------------------------------------------------------------------

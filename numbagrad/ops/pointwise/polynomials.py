@@ -17,7 +17,6 @@ from ...executor.memory.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks
-from ..arguments.output import write_result
 from ..arguments.requirements import require_tensor_or_number
 from ..conversion.dtypes import cast
 from ..operators.tensor_operator import TensorOperator
@@ -112,7 +111,7 @@ def _public(name: str, compute: Any, meaning: str) -> Callable[..., Tensor]:
         ),
     )
 
-    def function(input: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
+    def function(input: Any, n: Any) -> Tensor:
         require_tensor_or_number(f"special_{name}", input, "input", 1)
         require_tensor_or_number(f"special_{name}", n, "n", 2)
         if not isinstance(input, Tensor) and not isinstance(n, Tensor):
@@ -132,7 +131,7 @@ def _public(name: str, compute: Any, meaning: str) -> Callable[..., Tensor]:
             else new_tensor(constant_beside(like._array, np.array(y, kind)))
             for y in (input, n)
         ]
-        return write_result(f"special_{name}", operator(*operands), out, casts=True)
+        return operator(*operands)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{meaning} of degree ``n`` at ``input``, broadcast; it has no gradient."

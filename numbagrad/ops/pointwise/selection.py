@@ -12,8 +12,9 @@ from ..arguments.kinds import Real
 from ..arguments.requirements import require_tensor, require_tensor_or_number
 from ..conversion.dtypes import as_element
 from ..methods.registry import method
-from ..operators.pointwise_operator import PointwiseOperator, pointwise
-from .functions import renamed, with_options, write_out, written
+from ..methods.variants import Choice, variants
+from ..operators.pointwise_operator import pointwise
+from .functions import renamed
 
 __all__ = [
     "clamp", "clamp_max", "clamp_min", "clip", "isclose", "logit", "masked_fill", "nan_to_num",
@@ -21,9 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def where(
-    condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
-) -> Any:
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``.
 
     >>> x = torch.tensor([1.0, -2.0, 3.0])
@@ -38,12 +37,7 @@ def where(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{condition.dtype}"
         )
-    made = pointwise("where")(condition, input, other)
-    if out is None:
-        return made
-    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
-        raise TypeError("where() takes 'out' with Tensors only; make them of numbers with tensor()")
-    return written("where", made, out, (condition, input, other))
+    return pointwise("where")(condition, input, other)
 
 
 @method("where")
@@ -58,95 +52,95 @@ def refuse_imaginary_part(value: Any, input: Tensor) -> None:
         checked_number(value.item(), input._array.dtype)
 
 
-@method()
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+@variants(out=False)
+def masked_fill(called: str, input: Tensor, mask: Tensor, value: Any) -> Choice:
     """``value`` where the mask holds, else ``input``; the dtype of ``input`` is kept."""
-    require_tensor("masked_fill", input)
-    require_tensor("masked_fill", mask, "mask", 2)
+    require_tensor(called, input)
+    require_tensor(called, mask, "mask", 2)
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
-            f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}"
+            f"{called} only supports boolean masks, but got mask with dtype {mask.dtype}"
         )
     if isinstance(value, Tensor) and value._array.ndim > 0:
         raise RuntimeError(
-            "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
+            f"{called} only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)."
         )
-    require_tensor_or_number("masked_fill", value, "value", 3)
+    require_tensor_or_number(called, value, "value", 2 if called[-1] == "_" else 3)
     refuse_imaginary_part(value, input)
     name = "MaskedFillBackward1" if isinstance(value, Tensor) else "MaskedFillBackward0"
-    return renamed("masked_fill", name)(input, mask, as_element(value, input._array.dtype))
+    value = as_element(value, input._array.dtype)
+    return renamed("masked_fill", name), (input, mask, value)
 
 
-@method()
-def clamp(input: Tensor, min: Any = None, max: Any = None, out: Tensor | None = None) -> Tensor:
+@variants("clamp", "clip")
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Choice:
     """``input`` limited to [min, max]; a bound may be a number, a Tensor or None."""
-    operator, operands = clamp_operator(input, min, max)
-    return operator(*operands) if out is None else write_out(operator, operands, out)
-
-
-def clamp_operator(input: Tensor, low: Any, high: Any) -> tuple[PointwiseOperator, tuple[Any, ...]]:
-    """The operator of ``clamp`` for the bounds that are given, and its operands."""
-    tensors = isinstance(low, Tensor) or isinstance(high, Tensor)
+    tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
     suffix = "_tensor" if tensors else ""
-    if low is None and high is None:
+    if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     grad_fn = "ClampBackward0" if tensors else "ClampBackward1"
-    if high is None:
-        return renamed("clamp_min" + suffix, grad_fn), (input, low)
-    if low is None:
-        return renamed("clamp_max" + suffix, grad_fn), (input, high)
-    return pointwise("clamp" + suffix), (input, low, high)
+    if max is None:
+        return renamed("clamp_min" + suffix, grad_fn), (input, min)
+    if min is None:
+        return renamed("clamp_max" + suffix, grad_fn), (input, max)
+    return pointwise("clamp" + suffix), (input, min, max)
 
 
 clip = clamp
-__all__.append("clip")
-method("clip")(clamp)
 
 
-@method()
-def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
+@variants()
+def clamp_min(called: str, input: Tensor, min: Any) -> Choice:
     """``input``, but not below ``min``."""
-    suffix = "_tensor" if isinstance(min, Tensor) else ""
-    return with_options("clamp_min" + suffix, (input, min), out)
+    return _bounded(called, input, "min", min)
 
 
-@method()
-def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
+@variants()
+def clamp_max(called: str, input: Tensor, max: Any) -> Choice:
     """``input``, but not above ``max``."""
-    suffix = "_tensor" if isinstance(max, Tensor) else ""
-    return with_options("clamp_max" + suffix, (input, max), out)
+    return _bounded(called, input, "max", max)
 
 
-@method()
+def _bounded(called: str, input: Tensor, side: str, bound: Any) -> Choice:
+    if called[-1] == "_":
+        require_tensor_or_number(called, bound, side, 1)
+    suffix = "_tensor" if isinstance(bound, Tensor) else ""
+    return pointwise(f"clamp_{side}{suffix}"), (input, bound)
+
+
+def _parts_without_nan(
+    input: Tensor, nan: Real | None, posinf: Real | None, neginf: Real | None
+) -> Tensor:
+    from ..complex.complex_numbers import view_as_complex, view_as_real  # built on this file
+
+    return view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf))
+
+
+@variants()
 def nan_to_num(
     input: Tensor,
     nan: Real | None = None,
     posinf: Real | None = None,
     neginf: Real | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+) -> Choice:
     """``input`` with NaN and infinities replaced, by default by 0 and the extremes of the dtype.
 
     Of complex numbers both parts.
     """
     require_tensor("nan_to_num", input)
     if input._array.dtype.kind == "c":
-        from ..complex.complex_numbers import view_as_complex, view_as_real  # built on this file
-
-        made = view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf))
-        return written("nan_to_num", made, out, (input,))
+        return _parts_without_nan, (input, nan, posinf, neginf)
     if input._array.dtype.kind not in "fV":
-        return written("nan_to_num", input.clone(), out, (input,))
+        return Tensor.clone, (input,)
     limits = finfo(input.dtype)
-    operands = (
+    return pointwise("nan_to_num"), (
         input,
         0.0 if nan is None else nan,
         limits.max if posinf is None else posinf,
         limits.min if neginf is None else neginf,
     )
-    return with_options("nan_to_num", operands, out)
 
 
 @method()
@@ -172,12 +166,12 @@ def isclose(
     return close
 
 
-@method()
-def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+@variants()
+def logit(input: Tensor, eps: float | None = None) -> Choice:
     """``log(x / (1 - x))``; of the input within [eps, 1 - eps] if there is an eps and eps >= 0."""
     if eps is None or eps < 0:
-        return with_options("logit", (input,), out)
-    return with_options("logit_clamped", (input, float(eps)), out)
+        return pointwise("logit"), (input,)
+    return pointwise("logit_clamped"), (input, float(eps))
 
 
 @method()

@@ -19,15 +19,14 @@ from ...executor.plan.dtypes import promoted
 from ...formula import polygamma as polygamma_formula
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked
-from ..arguments.output import write_result
 from ..arguments.requirements import require_tensor_or_number
 from ..conversion.dtypes import cast
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..operators.definition import PointwiseDefinition
 from ..operators.pointwise_operator import PointwiseOperator
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import sum_to_size
-from ..writing.inplace import install_in_place
 from .functions import digamma, lgamma, sign
 from .selection import where
 
@@ -64,7 +63,7 @@ def _polygamma(order: int) -> PointwiseOperator:
 _FORMULAS = 4
 
 
-def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def polygamma(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of ``digamma``.
 
     Raises:
@@ -82,7 +81,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
         wide = wide.float() if wide.element_size() == 2 else wide
         made = zeta(float(n + 1), wide) * (size if n % 2 else -size)
         made = made.to(input.dtype) if input.is_floating_point() else made
-    return write_result("polygamma", made, out, casts=True, reads=(input,))
+    return made
 
 
 @method("polygamma")
@@ -211,27 +210,27 @@ _i1e = _pointwise(
 
 
 @method()
-def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def i0(input: Tensor) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
-    return write_result("i0", _i0(floats("i0", input)), out, casts=True, reads=(input,))
+    return _i0(floats("i0", input))
 
 
 install_in_place(i0)
 
 
-def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def i0e(input: Tensor) -> Tensor:
     """``exp(-|x|) * i0(x)``."""
-    return write_result("special_i0e", _i0e(floats("i0e", input)), out, casts=True, reads=(input,))
+    return _i0e(floats("i0e", input))
 
 
-def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def i1(input: Tensor) -> Tensor:
     """The modified Bessel function of the first kind, of order 1."""
-    return write_result("special_i1", _i1(floats("i1", input)), out, casts=True, reads=(input,))
+    return _i1(floats("i1", input))
 
 
-def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def i1e(input: Tensor) -> Tensor:
     """``exp(-|x|) * i1(x)``."""
-    return write_result("special_i1e", _i1e(floats("i1e", input)), out, casts=True, reads=(input,))
+    return _i1e(floats("i1e", input))
 
 
 # --- the zeta function of Hurwitz -----------------------------------------------------------------

@@ -17,16 +17,15 @@ from ...executor.families.matmul import matmul as _product
 from ...number_range import checked_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import broadcast_samples
-from ..arguments.output import write_result
 from ..arguments.requirements import is_complex_number, require_real
 from ..arguments.shapes import check_expands
 from ..complex.lazy_conj import conjugate
 from ..conversion.dtypes import cast
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import expand, sum_to_size
-from ..writing.inplace import install_in_place
 from .matmul import (
     bmm,
     check_bmm,
@@ -157,7 +156,6 @@ def _sum(
     b: Tensor,
     beta: float,
     alpha: float,
-    out: Tensor | None,
 ) -> Tensor:
     """Check ``input`` against the shape and dtype of the product, and add them."""
     dtype = a._array.dtype
@@ -177,12 +175,7 @@ def _sum(
         for name, factor in (("beta", beta), ("alpha", alpha)):
             if not (dtype.kind == "c" and is_complex_number(factor)):
                 require_real(operator.name, name, factor)
-    made = operator(input, a, b, checked_number(beta, dtype), checked_number(alpha, dtype))
-    if out is None:
-        return made
-    return write_result(
-        operator.name, made, out, reads=(input, a, b) if operator is _addr else (input,)
-    )
+    return operator(input, a, b, checked_number(beta, dtype), checked_number(alpha, dtype))
 
 
 @method()
@@ -194,19 +187,16 @@ def addmm(
     *,
     beta: float = 1,
     alpha: float = 1,
-    out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; input broadcasts to the product's shape."""
     if layers.active and layers.asks(addmm):
-        return layers.descend(
-            addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha, "out": out}
-        )
+        return layers.descend(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha})
     for place, factor in enumerate((mat1, mat2), 1):
         if factor._array.ndim != 2:
             raise RuntimeError(f"mat{place} must be a matrix, got {factor._array.ndim}-D tensor")
     check_mm(mat1, mat2)
     shape = (mat1._array.shape[0], mat2._array.shape[1])
-    return _sum(_addmm, shape, input, mat1, mat2, beta, alpha, out)
+    return _sum(_addmm, shape, input, mat1, mat2, beta, alpha)
 
 
 @method()
@@ -217,11 +207,10 @@ def addmv(
     *,
     beta: float = 1,
     alpha: float = 1,
-    out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``."""
     check_mv(mat, vec)
-    return _sum(_addmv, mat._array.shape[:1], input, mat, vec, beta, alpha, out)
+    return _sum(_addmv, mat._array.shape[:1], input, mat, vec, beta, alpha)
 
 
 @method()
@@ -232,7 +221,6 @@ def addr(
     *,
     beta: float = 1,
     alpha: float = 1,
-    out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``; unlike its relatives it promotes dtypes."""
     if vec1._array.ndim != 1 or vec2._array.ndim != 1:
@@ -253,7 +241,7 @@ def addr(
             )
     shape = (vec1._array.size, vec2._array.size)
     input, vec1, vec2 = [cast(x, dtype.numpy) for x in (input, vec1, vec2)]
-    return _sum(_addr, shape, input, vec1, vec2, beta, alpha, out)
+    return _sum(_addr, shape, input, vec1, vec2, beta, alpha)
 
 
 def _check_ranks(name: str, batch1: Tensor, batch2: Tensor) -> None:
@@ -275,17 +263,14 @@ def baddbmm(
     *,
     beta: float = 1,
     alpha: float = 1,
-    out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``."""
     if layers.active and layers.asks(baddbmm):
-        return layers.descend(
-            baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha, "out": out}
-        )
+        return layers.descend(baddbmm, (input, batch1, batch2), {"beta": beta, "alpha": alpha})
     _check_ranks("baddbmm", batch1, batch2)
     check_bmm("baddbmm", batch1, batch2)
     shape = (*batch1._array.shape[:2], batch2._array.shape[2])
-    return _sum(_baddbmm, shape, input, batch1, batch2, beta, alpha, out)
+    return _sum(_baddbmm, shape, input, batch1, batch2, beta, alpha)
 
 
 @method()
@@ -297,13 +282,12 @@ def addbmm(
     *,
     beta: float = 1,
     alpha: float = 1,
-    out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2).sum(0)``, as one product."""
     _check_ranks("addbmm", batch1, batch2)
     check_bmm("addbmm", batch1, batch2)
     shape = (batch1._array.shape[1], batch2._array.shape[2])
-    return _sum(_addbmm, shape, input, batch1, batch2, beta, alpha, out)
+    return _sum(_addbmm, shape, input, batch1, batch2, beta, alpha)
 
 
 for _function in (addmm, addmv, addr, baddbmm, addbmm):

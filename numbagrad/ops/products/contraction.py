@@ -13,7 +13,6 @@ from typing import Any
 
 from ...tensor import Tensor
 from ...type_names import type_name
-from ..arguments.output import write_result
 from ..arguments.requirements import tensors_of
 from ..arguments.shapes import common_shape, dimension, dimensions
 from ..methods.registry import method
@@ -23,7 +22,7 @@ from .matmul import bmm, mm
 __all__ = ["chain_matmul", "einsum", "inner", "kron", "tensordot"]
 
 
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Sum of products over the given dimensions of both, or over the last/first ``dims``.
 
     Raises:
@@ -44,8 +43,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     depth = math.prod(sizes_a)
     left = a.permute((*kept_a, *first)).reshape(math.prod(rows), depth)
     right = b.permute((*second, *kept_b)).reshape(depth, math.prod(columns))
-    made = mm(left, right).reshape((*rows, *columns))
-    return write_result("tensordot", made, out)
+    return mm(left, right).reshape((*rows, *columns))
 
 
 def _contracted(
@@ -146,7 +144,7 @@ def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     return cuts
 
 
-def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Product of two or more matrices in the order that costs least.
 
     The first and the last may be vectors: a row and a column, whose dimension the result lacks.
@@ -170,7 +168,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     cuts = _splits([matrices[0]._array.shape[0], *[x._array.shape[1] for x in matrices]])
     made = _product_between(matrices, cuts, 0, len(matrices) - 1)
     shape = first._array.shape[:-1] + last._array.shape[1:]
-    return write_result("multi_dot", made.view(shape), out)
+    return made.view(shape)
 
 
 def _product_between(
@@ -185,7 +183,7 @@ def _product_between(
     )
 
 
-def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+def chain_matmul(*matrices: Tensor) -> Tensor:
     """Product of one or more matrices in the order that costs least."""
     for matrix in matrices:
         if matrix._array.ndim != 2:
@@ -193,8 +191,8 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
                 f"chain_matmul(): Tensor dimension is {matrix._array.ndim}, expected 2 instead."
             )
     if len(matrices) == 1:
-        return write_result("chain_matmul", matrices[0].clone(), out)
-    return multi_dot(matrices, out=out)
+        return matrices[0].clone()
+    return multi_dot(matrices)
 
 
 # --- einsum ---------------------------------------------------------------------------------------

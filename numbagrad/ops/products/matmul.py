@@ -15,7 +15,7 @@ import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
 from ...dispatch import layers
-from ...dispatch.layers import ask, asks, descend
+from ...dispatch.layers import asks, descend
 from ...dispatch.policies import autocasts
 from ...executor.families.matmul import WITH_TANGENT, matmul_and_tangent
 from ...executor.families.matmul import matmul as _product
@@ -25,7 +25,6 @@ from ...transforms.batching import aligned_stacks
 from ...transforms.levels import is_transformed
 from ...transforms.tangents import multilinear
 from ..arguments.check import check_tensors
-from ..arguments.output import write_result
 from ..complex.lazy_conj import conjugate
 from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
@@ -182,10 +181,10 @@ def _no_matrices(input: Tensor, mat2: Tensor) -> RuntimeError:
 
 @method()
 @autocasts("lower", asks_itself=True)
-def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices, (n, m) and (m, p) to (n, p). No broadcasting."""
     if layers.active and asks(mm):
-        return ask(mm, [input, mat2], {"out": out})
+        return descend(mm, (input, mat2), {})
     try:
         a, b = input._array, mat2._array
     except AttributeError:
@@ -195,8 +194,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         raise _no_matrices(input, mat2)
     if a.shape[1] != b.shape[0] or a.dtype is not b.dtype:
         check_mm(input, mat2)
-    made = _mm(input, mat2)
-    return made if out is None else write_result("mm", made, out)
+    return _mm(input, mat2)
 
 
 def check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
@@ -219,12 +217,12 @@ def check_bmm(name: str, input: Tensor, mat2: Tensor) -> None:
 
 @method()
 @autocasts("lower", asks_itself=True)
-def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two stacks of matrices, (b, n, m) and (b, m, p) to (b, n, p)."""
     if layers.active and asks(bmm):
-        return ask(bmm, [input, mat2], {"out": out})
+        return descend(bmm, (input, mat2), {})
     check_bmm("bmm", input, mat2)
-    return write_result("bmm", _bmm(input, mat2), out)
+    return _bmm(input, mat2)
 
 
 def check_mv(input: Tensor, vec: Tensor) -> None:
@@ -277,13 +275,13 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 
 @method()
-def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Products of every element of one vector with every element of the other, (n) and (m)."""
     if input._array.ndim != 1 or vec2._array.ndim != 1:
         raise RuntimeError(
             f"outer: Expected 1-D arguments, but got {input._array.ndim}-D and {vec2._array.ndim}-D"
         )
-    return write_result("outer", input.unsqueeze(1) * vec2, out, casts=True)
+    return input.unsqueeze(1) * vec2
 
 
 ger = method("ger")(outer)
@@ -385,23 +383,22 @@ _vector_times_matrix = TensorOperator(
 
 @method()
 @autocasts("lower", asks_itself=True)
-def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product as NumPy's ``@``: vectors, matrices, and stacks whose batch broadcasts.
 
     Raises:
         RuntimeError: if an operand has no dimensions or the inner sizes differ.
     """
     if layers.active and asks(matmul):
-        return ask(matmul, [input, other], {"out": out})
+        return descend(matmul, (input, other), {})
     try:
         a, b = input._array.ndim, other._array.ndim
     except AttributeError:
         check_tensors(matmul, (input, other))
         raise
     if a == 2 and b == 2:
-        return mm(input, other, out=out)
-    made = _any_product(input, other)
-    return made if out is None else write_result("matmul", made, out)
+        return mm(input, other)
+    return _any_product(input, other)
 
 
 @method("__matmul__")

@@ -17,7 +17,6 @@ from ...dtype import scalar_type_name
 from ...executor import capture
 from ...tensor import Tensor, new_tensor
 from ..arguments.kinds import takes
-from ..arguments.output import write_results
 from ..methods.registry import method
 
 __all__ = ["histogram", "histogramdd"]
@@ -134,7 +133,6 @@ def histogram(
     range: tuple[float, float] | None = None,  # noqa: A002 - torch's name
     weight: Tensor | None = None,
     density: bool = False,
-    out: Any = None,
 ) -> Any:
     """How many elements, or what weight of them, lie in each bin; and the edges of the bins.
 
@@ -154,8 +152,8 @@ def histogram(
     points = input._array.reshape(-1, 1)
     edges = _edges("histogram", points, (bins,), range)
     weights = _weights(input, input._array.shape, weight)
-    made = [new_tensor(_counts(points, edges, weights, density)), new_tensor(edges[0].copy())]
-    return return_types.histogram(*write_results("histogram", made, out))
+    counts = new_tensor(_counts(points, edges, weights, density))
+    return return_types.histogram(counts, new_tensor(edges[0].copy()))
 
 
 @takes(

@@ -22,11 +22,11 @@ from ...transforms.batching import after_samples, stacked
 from ..arguments.shapes import dimension
 from ..complex.lazy_conj import conjugate
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..pointwise.selection import where as choose
 from ..views.join import cat, stack
-from ..writing.inplace import install_in_place
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
 

@@ -19,7 +19,6 @@ from ...tensor import Tensor, new_tensor
 from ...transforms.batching import with_samples
 from ...transforms.tangents import additive
 from ...type_names import given_for_tensor, type_name
-from ..arguments.output import write_result
 from ..arguments.requirements import tensors_of
 from ..arguments.shapes import dimension
 from ..conversion.dtypes import cast
@@ -204,7 +203,7 @@ def _joined_as_given(operator: TensorOperator, tensors: Any, dim: Any) -> Tensor
 
 
 @autocasts("widest")
-def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors one after another along ``dim``; empty tensors of one dimension are passed over.
 
     Raises:
@@ -215,10 +214,9 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
             [1., 1.],
             [1., 1.]])
     """
-    if out is None:
-        made = _joined_as_given(_cat, tensors, dim)
-        if made is not None:
-            return made
+    made = _joined_as_given(_cat, tensors, dim)
+    if made is not None:
+        return made
     joined = _promoted("cat", tensors)
     shapes = [tensor._array.shape for tensor in joined]
     counted = [shape for shape in shapes if shape != (0,)] or shapes[:1]
@@ -232,10 +230,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
             _check_cat(counted[0], shape, dim, place)
     if len(counted) != len(shapes):  # what is passed over has a gradient, too
         joined = _fitted(joined, counted[0], dim)
-    made = _cat(dim, joined)
-    return write_result(
-        "cat", made, out, casts=True, uncastable=TypeError, reads=tensors, whole=True
-    )
+    return _cat(dim, joined)
 
 
 def _check_cat(first: tuple[int, ...], shape: tuple[int, ...], dim: int, place: int) -> None:
@@ -256,16 +251,15 @@ concatenate = cat
 
 
 @autocasts("widest")
-def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors, all of one shape, along a new dimension.
 
     Raises:
         RuntimeError: if the shapes differ.
     """
-    if out is None:
-        quick = _joined_as_given(_stack, tensors, dim)
-        if quick is not None:
-            return quick
+    quick = _joined_as_given(_stack, tensors, dim)
+    if quick is not None:
+        return quick
     joined = _promoted("stack", tensors)
     first = joined[0]._array.shape
     place_of_new = dimension(len(first) + 1, dim)
@@ -275,10 +269,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(tensor._array.shape)} at entry {place}"
             )
-    made = _stack(place_of_new, joined)
-    return write_result(
-        "stack", made, out, casts=True, uncastable=TypeError, reads=tensors, whole=True
-    )
+    return _stack(place_of_new, joined)
 
 
 # --- with dimensions added first ------------------------------------------------------------------
@@ -322,29 +313,29 @@ def _some(name: str, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return tuple(tensors)
 
 
-def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side: along the second dimension, or the first if there is one only."""
     parts = list(atleast_1d(_some("hstack", tensors)))
-    return cat(parts, 0 if parts[0]._array.ndim == 1 else 1, out=out)
+    return cat(parts, 0 if parts[0]._array.ndim == 1 else 1)
 
 
-def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors, as rows if they have one dimension, one below the other."""
-    return cat(list(atleast_2d(_some("vstack", tensors))), 0, out=out)
+    return cat(list(atleast_2d(_some("vstack", tensors))), 0)
 
 
 row_stack = vstack
 
 
-def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors along a third dimension."""
-    return cat(list(atleast_3d(_some("dstack", tensors))), 2, out=out)
+    return cat(list(atleast_3d(_some("dstack", tensors))), 2)
 
 
-def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side, those of one dimension as columns."""
     columns = [x if x._array.ndim > 1 else reshape(x, -1, 1) for x in tensors]
-    return hstack(columns, out=out)
+    return hstack(columns)
 
 
 # --- along diagonals and axes ---------------------------------------------------------------------

@@ -25,8 +25,8 @@ from ..arguments.kinds import NOT_GIVEN, Ints, takes
 from ..arguments.requirements import require_tensor
 from ..arguments.shapes import as_int, dimension, dimensions, nothing_given, sizes_of
 from ..methods.registry import method
+from ..methods.variants import install_in_place
 from ..operators.tensor_operator import TensorOperator
-from ..writing.inplace import install_in_place
 from .expand import expand
 from .parts import diagonal_view, embed_diagonal
 from .splitting import with_size

@@ -1,12 +1,11 @@
-"""Methods that write a tensor in place: those of all pointwise operators, fill, copy and shapes.
+"""Methods that write a tensor in place and are variants of nothing: fill, copy, and shapes.
 
-Driven by ``in_place`` in the definitions of ``pointwise.py``; what a write does to histories is in
-``autograd/writes/inplace.py``.
+Those that follow from an operator are made by ``methods/variants.py``; what a write does to
+histories is in ``autograd/writes/inplace.py``.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -18,17 +17,14 @@ from ...autograd.grad_mode import state as grad_mode
 from ...autograd.hooks import tensor_hooks as hooks
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import (
-    apply_inplace,
     before_write,
     check_inplace,
-    compute_then_write,
     recording,
     take_history,
     write_inplace,
 )
 from ...backend import foreign
 from ...dispatch import layers
-from ...dtype import can_cast, scalar_type_name
 from ...executor import capture
 from ...executor.memory.arrays import fill_elements, filled_like, new_array
 from ...executor.plan.sharing import check_written_once, refuse_overlap
@@ -37,290 +33,16 @@ from ...transforms.batching import aligned, stacked
 from ...transforms.levels import is_transformed
 from ...type_names import type_name
 from .. import pointwise as table  # noqa: F401 - fills the register
-from ..arguments.kinds import FORMS, NOT_GIVEN
-from ..arguments.older_orders import rearranged
+from ..arguments.kinds import NOT_GIVEN
 from ..arguments.requirements import require_tensor, require_tensor_or_number
 from ..arguments.shapes import check_broadcast, nothing_given, sizes_of
 from ..conversion.dtypes import as_element, cast
 from ..methods.registry import method
-from ..operators.definition import POINTWISE
-from ..operators.pointwise_operator import PointwiseOperator, pointwise
 from ..operators.tensor_operator import TensorOperator
-from ..pointwise.arguments import check_alpha, check_value, not_a_rounding
-from ..pointwise.functions import ONE, WRITTEN_BY_HAND, is_one, power_operator, round
-from ..pointwise.selection import clamp_operator, logit, nan_to_num, refuse_imaginary_part
 from ..views.expand import sum_to_size
 from ..views.view import squeeze, t, transpose, unsqueeze
 
 __all__: list[str] = []
-
-Number = bool | int | float
-
-
-# --- pointwise operators --------------------------------------------------------------------------
-
-
-def _unary(operator: PointwiseOperator) -> Callable[[Tensor], Tensor]:
-    into = operator.into
-    is_abs = operator.name == "abs"
-
-    def write(self: Tensor) -> Tensor:
-        if layers.everywhere and layers.asks(write):
-            return layers.descend(write, (self,), {})
-        if is_abs and self.is_complex():
-            raise RuntimeError(
-                "In-place abs is not supported for complex tensors; abs() has a real result"
-            )
-        if grad_mode.enabled:
-            return apply_inplace(self, operator, (self,))
-        into(self, (self,))
-        return self
-
-    return write
-
-
-def _binary(operator: PointwiseOperator) -> Callable[[Tensor, Any], Tensor]:
-    """The method of an operator of two operands that writes the first."""
-    into = operator.into
-
-    def write(self: Tensor, other: Any) -> Tensor:
-        if layers.everywhere and layers.asks(write):
-            return layers.descend(write, (self, other), {})
-        if grad_mode.enabled:
-            return apply_inplace(self, operator, (self, other))
-        into(self, (self, other))
-        return self
-
-    return write
-
-
-def _python_operator(operator: PointwiseOperator) -> Callable[[Tensor, Any], Any]:
-    """The same for ``+=`` and its like, which leave arrays of NumPy to NumPy."""
-    into = operator.into
-    is_array = np.ndarray
-
-    def write(self: Tensor, other: Any) -> Any:
-        if layers.everywhere and layers.asks(write):
-            return layers.descend(write, (self, other), {})
-        if other.__class__ is is_array:
-            return NotImplemented
-        if grad_mode.enabled:
-            return apply_inplace(self, operator, (self, other))
-        into(self, (self, other))
-        return self
-
-    return write
-
-
-def _named(function: Any, name: str, text: str) -> Any:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
-
-
-def _derive() -> None:
-    """Methods of every definition that needs nothing but its formula."""
-    for name, definition in POINTWISE.items():
-        if not definition.in_place or name in WRITTEN_BY_HAND:
-            continue
-        unary = definition.formula.__code__.co_argcount == 1
-        operator = pointwise(name)
-        for public in (f"{x}_" for x in (name, *definition.aliases)):
-            function = _named(
-                _unary(operator) if unary else _binary(operator),
-                public,
-                f"``{public[:-1]}`` written into the tensor.",
-            )
-            method(public)(function)
-            if unary:
-                globals()[public] = function
-                __all__.append(public)
-
-
-_derive()
-
-_div = _binary(pointwise("div"))
-
-
-def _sum_method(name: str, text: str) -> Callable[..., Tensor]:
-    write, scaled = _binary(pointwise(name)), pointwise(f"{name}_scaled")
-
-    def function(self: Tensor, other: Any, *older: Any, alpha: Number = 1) -> Tensor:
-        if layers.everywhere and layers.asks(function):
-            return layers.ask(function, [self, other], {"alpha": alpha}, older)
-        if older:
-            keywords = {"alpha": alpha} if alpha is not ONE else {}
-            return rearranged(function, f"{name}_", (self, other, *older), keywords)
-        if alpha is not ONE:
-            check_alpha(f"{name}_", alpha, self, other)
-        if alpha is ONE or is_one(alpha):
-            return write(self, other)
-        return apply_inplace(self, scaled, (self, other, alpha))
-
-    return _named(function, f"{name}_", f"``{text}``; ``{name}_(2, b)`` as in 2017 too.")
-
-
-method("add_")(_sum_method("add", "self += alpha * other"))
-method("sub_", "subtract_")(_sum_method("sub", "self -= alpha * other"))
-
-
-@method("div_", "divide_", "true_divide_")
-def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """``self /= other``, rounded towards zero (``trunc``) or down (``floor``) if asked."""
-    if rounding_mode is None:
-        return _div(self, other)
-    if rounding_mode not in ("floor", "trunc"):
-        raise not_a_rounding("div_", rounding_mode)
-    return apply_inplace(self, pointwise(f"div_{rounding_mode}"), (self, other))
-
-
-@method("__ipow__")
-def _python_pow_(self: Tensor, exponent: Any) -> Any:
-    """``self **= exponent``; an array of NumPy is left to NumPy."""
-    return NotImplemented if exponent.__class__ is np.ndarray else _pow_(self, exponent)
-
-
-@method("pow_")
-def _pow_(self: Tensor, exponent: Any) -> Tensor:
-    """``self`` to the power ``exponent``, in place."""
-    operator, operands = power_operator(self, exponent)
-    return apply_inplace(self, operator, operands)
-
-
-@method("square_")
-def _square_(self: Tensor) -> Tensor:
-    """``self *= self``."""
-    return apply_inplace(self, pointwise("pow_2"), (self,))
-
-
-@method("addcmul_")
-def _addcmul_(
-    self: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Number = ONE
-) -> Tensor:
-    """``self += value * tensor1 * tensor2``; ``addcmul_(2, b, c)`` as in 2017 too."""
-    if older:
-        keywords = {"value": value} if value is not ONE else {}
-        return rearranged(_addcmul_, "addcmul_", (self, tensor1, tensor2, *older), keywords)
-    check_value("addcmul_", value, self, tensor1, tensor2)
-    return apply_inplace(self, pointwise("addcmul"), (self, tensor1, tensor2, value))
-
-
-@method("addcdiv_")
-def _addcdiv_(
-    self: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value: Number = ONE
-) -> Tensor:
-    """``self += value * tensor1 / tensor2``; ``addcdiv_(2, b, c)`` as in 2017 too."""
-    if older:
-        keywords = {"value": value} if value is not ONE else {}
-        return rearranged(_addcdiv_, "addcdiv_", (self, tensor1, tensor2, *older), keywords)
-    check_value("addcdiv_", value, self, tensor1, tensor2)
-    return apply_inplace(self, pointwise("addcdiv"), (self, tensor1, tensor2, value))
-
-
-@method("lerp_")
-def _lerp_(self: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """``self += weight * (end - self)``."""
-    return apply_inplace(self, pointwise("lerp"), (self, end, weight))
-
-
-@method("clamp_", "clip_")
-def _clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Limit the elements to [min, max]; a bound may be a number, a Tensor or None."""
-    operator, operands = clamp_operator(self, min, max)
-    return apply_inplace(self, operator, operands)
-
-
-@method("clamp_min_")
-def _clamp_min_(self: Tensor, min: Any) -> Tensor:
-    """Raise the elements below ``min`` to it."""
-    require_tensor_or_number("clamp_min_", min, "min", 1)
-    return _clamp_(self, min=min)
-
-
-@method("clamp_max_")
-def _clamp_max_(self: Tensor, max: Any) -> Tensor:
-    """Lower the elements above ``max`` to it."""
-    require_tensor_or_number("clamp_max_", max, "max", 1)
-    return _clamp_(self, max=max)
-
-
-@method("masked_fill_")
-def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Write ``value`` where the mask holds."""
-    if not isinstance(value, Tensor):
-        require_tensor_or_number("masked_fill_", value, "value", 2)
-    if mask._array.dtype.kind != "b":
-        raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}"
-        )
-    if isinstance(value, Tensor) and value._array.ndim > 0:
-        raise RuntimeError(
-            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value._array.ndim} dimension(s)."
-        )
-    refuse_imaginary_part(value, self)
-    value = as_element(value, self._array.dtype)
-    return apply_inplace(self, pointwise("masked_fill"), (self, mask, value))
-
-
-def install_in_place(
-    function: Callable[..., Tensor],
-    *,
-    repeats: bool | Callable[..., Tensor] = False,
-    refused: str | None = "partly",
-) -> None:
-    """Install the method with an underscore, which writes what ``function`` returns.
-
-    Raises, when called, for memory that several elements share, unless ``repeats`` says that torch
-    writes it, or is a function that does; for a result that the dtype of the tensor cannot hold;
-    and for another operand in the memory of the tensor: one that lies "partly" in it, or one that
-    is the "whole" as well, or, with None, for none.
-    """
-
-    def write(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
-        if 0 in self._array.strides:
-            if callable(repeats):
-                return repeats(self, *arguments, **options)
-            if not repeats:
-                check_written_once(self._array)
-
-        def compute(before: Tensor) -> Tensor:
-            value = function(before, *arguments, **options)
-            if not can_cast(value.dtype, self.dtype):
-                raise RuntimeError(
-                    f"{public}: result type {scalar_type_name(value.dtype)} can't be cast to the "
-                    f"desired output type {scalar_type_name(self.dtype)}"
-                )
-            if refused is not None:  # after the errors of operands that do not fit
-                refuse_overlap(self._array, [x._array for x in others], whole=refused == "whole")
-            return value
-
-        others = [x for x in (*arguments, *options.values()) if isinstance(x, Tensor)]
-        return compute_then_write(self, compute, *others)
-
-    public = f"{function.__name__}_"
-    # Its arguments are those of the function, and are checked as such.
-    write.__annotations__ = function.__annotations__
-    signature = inspect.signature(function)
-    taken = [x for name, x in signature.parameters.items() if name != "out"]
-    write.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
-    if hasattr(function, FORMS):
-        setattr(write, FORMS, getattr(function, FORMS))
-    method(public)(_named(write, public, f"``{function.__name__}`` written into the tensor."))
-
-
-for _function in (round, nan_to_num, logit):
-    install_in_place(_function)
-
-
-for _name, _operator in {
-    "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div",
-    "__ifloordiv__": "floor_divide", "__imod__": "remainder", "__iand__": "bitwise_and",
-    "__ior__": "bitwise_or", "__ixor__": "bitwise_xor", "__ilshift__": "bitwise_left_shift",
-    "__irshift__": "bitwise_right_shift",
-}.items():  # fmt: skip
-    method(_name)(_named(_python_operator(pointwise(_operator)), _name, ""))
-
 
 _ndarray = np.ndarray
 
@@ -447,7 +169,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
 
 
 @method("copy_")
-def copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Tensor:
+def copy_(input: Tensor, src: Tensor | bool | int | float, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and cast to the dtype of this tensor."""
     if non_blocking is not False and non_blocking is not True:
         raise TypeError(
