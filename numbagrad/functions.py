@@ -126,7 +126,11 @@ def _named_by(function: Any) -> Iterator[Any]:
     if not function.__module__.startswith("numbagrad"):
         return
     code = function.__code__
-    yield from [cell.cell_contents for cell in function.__closure__ or ()]
+    held = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    if "choose" in held:  # of a variant: what says which operator computes
+        choose = held.pop("choose").cell_contents
+        yield from () if choose is None else _named_by(choose)
+    yield from [cell.cell_contents for cell in held.values()]
     spaces = [function.__globals__]
     for name in code.co_names:
         for value in [space[name] for space in spaces if name in space]:

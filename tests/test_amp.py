@@ -548,7 +548,7 @@ class TestScaler:
 def test_a_program_without_autocast_does_not_import_it():
     code = (
         "import sys, numbagrad; assert 'numbagrad.amp' not in sys.modules; "
-        "assert numbagrad.mm.__code__.co_filename.endswith('matmul.py'); "
+        "assert numbagrad.mm.__wrapped__.__code__.co_filename.endswith('matmul.py'); "
         "numbagrad.autocast; assert 'numbagrad.amp' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -189,3 +189,51 @@ def test_the_pair_of_a_compiled_function_is_what_runs_it():
     assert found.pair.forward_kernels and found.pair.backward_kernels
     ((node, kept),) = found.pair.kept
     assert node == "CompiledFunctionBackward" and kept
+
+
+class TestNodes:
+    def test_a_node_has_the_pair_of_the_call_that_left_it(self):
+        a, b = [torch.ones(4, 5, requires_grad=True) for _ in range(2)]
+        result = a * b
+        explanation = torch.explain(result.grad_fn)
+        assert [kernel.name for kernel in explanation.kernels] == ["mul"]
+        assert [kernel.name for kernel in explanation.backward] == ["mul_backward"]
+        assert explanation.saved == (
+            ("MulBackward0", ("self float32[4, 5]", "other float32[4, 5]")),
+        )
+        assert explanation.pair is torch.explain(torch.mul)(a, b).pair
+        assert str(explanation).startswith("MulBackward0 ran 1 kernel")
+
+    def test_of_a_product_and_a_composite_operator(self):
+        a, b = torch.ones(4, 5, requires_grad=True), torch.ones(5, 3, requires_grad=True)
+        assert torch.explain(a.mm(b).grad_fn).pair is torch.explain(torch.mm)(a, b).pair
+        normal = torch.nn.functional.layer_norm(a, (5,))
+        pair = torch.explain(normal.grad_fn).pair
+        assert pair is normal.grad_fn.pair and pair.forward_kernels and pair.backward_kernels
+
+    def test_of_a_compiled_function(self):
+        step = torch.compile(lambda x: (x * x).sum().exp())
+        x = torch.full((3,), 0.1, requires_grad=True)
+        for _ in range(3):
+            result = step(x)
+        assert torch.explain(result.grad_fn).pair is torch.explain(step)(x).pair
+
+    def test_within_a_graph_whose_tensors_are_gone(self):
+        x = torch.ones(3, requires_grad=True)
+        loss = x.sin().exp()
+        sine = torch.explain(loss.grad_fn.next_functions[0][0])
+        assert [kernel.name for kernel in sine.kernels] == ["sin"]
+        assert [kernel.name for kernel in sine.backward] == ["sin_backward"]
+
+    def test_without_the_other_operand_the_backward_alone_is_known(self):
+        x = torch.ones(3, requires_grad=True)
+        result = x + 1
+        explanation = torch.explain(result.grad_fn)
+        assert explanation.kernels == () and explanation.saved == (("AddBackward0", ()),)
+
+    def test_after_a_backward_that_freed_the_node(self):
+        x = torch.ones(3, requires_grad=True)
+        result = x.sin()
+        result.sum().backward()
+        with pytest.raises(RuntimeError):
+            torch.explain(result.grad_fn)

@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from ..autograd.node import Node
 from ..lazy import lazy_names
 from ..nn.module import Module
 
@@ -106,14 +107,22 @@ def compile(
     return CompiledFunction(model, fullgraph)
 
 
-def explain(function: Callable[..., Any]) -> Callable[..., Any]:
+def explain(function: Any) -> Any:
     """``explain(step)(*args)``: call ``step``, and say what that ran.
 
     For a function or Module that :func:`compile` made it is the program: the launches in order with
     what was fused into each, the memory, what is left to Python. The call does what it always does,
     and if it is the first of its kind it is the one that is captured. For any other function it is
-    the kernels with their sources, as ``executor.explain`` shows them.
+    the kernels with their sources, as ``executor.explain`` shows them. Of an operator these are a
+    pair: those of its forward, those of its backward, and what passes between them.
+
+    ``explain(tensor.grad_fn)`` is the pair of a node of the graph: what was compiled for the
+    signature that it was made for.
     """
+    if isinstance(function, Node):
+        from .node_explanation import explain_node
+
+        return explain_node(function)
     from .program_explanation import explaining
 
     return explaining(function)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -131,6 +131,7 @@ class Backward:
         linear: whether gradients of several outputs are sums of those of each.
         saved: memory made by the forward that the programs read.
         given: memory from outside that they read.
+        pair: the recorded call that it is the backward of, as long as that is kept.
     """
 
     together: Walk
@@ -139,6 +140,7 @@ class Backward:
     linear: bool
     saved: list[Memory]
     given: list[Memory]
+    pair: Callable[[], Any] = lambda: None
 
     def __post_init__(self) -> None:
         places = {memory: k for k, memory in enumerate([*self.saved, *self.given])}

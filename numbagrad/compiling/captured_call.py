@@ -7,6 +7,7 @@ teaches to ``replay.py``, whose compiled code takes over from then on.
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -112,6 +113,8 @@ class CapturedCall(ProgramPair):
         self._find_result: Callable[[Sequence[Array], Sequence[Any]], Any] | None = None
         if effects.backward is None and not effects.flags and not effects.attributes:
             self._find_result = finder_of_all(effects.structure, effects.returned)
+        if effects.backward is not None:
+            effects.backward.backward.pair = weakref.ref(self)
         #: The same where that is one tensor which is differentiated later.
         self._find_live: Callable[..., Tensor] | None = None
         alone = not (effects.flags or effects.attributes or effects.gradients)

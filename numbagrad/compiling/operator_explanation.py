@@ -18,12 +18,12 @@ from ..autograd.node import Node, visible
 from ..executor.cache.library import Kernel
 from ..executor.explain import Explanation, described_kernels
 from ..executor.explain import explain as explain_kernels
-from ..executor.pair import EagerPair, Kept, Pair, described, signature_of
+from ..executor.pair import Kept, Pair, described, eager_pair, signature_of
 from ..ops.creation.filled import ones_like
 from ..ops.operators.composite import CompositeNode
 from ..tensor import Tensor
 
-__all__ = ["OperatorExplanation", "with_backward"]
+__all__ = ["OperatorExplanation", "kept_by", "with_backward"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +80,15 @@ def _pair_of(
         backward = _each_once([pair.backward_kernels for pair in made])
     else:
         kernels, backward = forward.kernels, gradients().kernels
-    kept = tuple([(node.name(), tuple(_described(node))) for node in nodes])
-    return EagerPair(signature_of(_arrays(arguments)), kernels, backward, kept)
+    kept = tuple(map(kept_by, nodes))
+    names = " ".join([node.name() for node in nodes])
+    return eager_pair(names, signature_of(_arrays(arguments)), kernels, backward, kept)
+
+
+def kept_by(node: Any) -> Kept:
+    """What a node keeps for its backward."""
+    visible(node)  # so that it names what it saved
+    return node.name(), tuple(_described(node))
 
 
 def _gradients(results: list[Tensor], inputs: list[Tensor]) -> Explanation:

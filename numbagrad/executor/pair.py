@@ -2,9 +2,10 @@
 
 Of a composite operator (``ops/operators/composite_pair.py``) and of a compiled function
 (``compiling/captured_call.py``) both are programs that are made together, and the object that runs
-them is a ``Pair``. The kernels of an eager operator are found one by one, by launchers and by the
-nodes they leave: ``EagerPair`` holds those of one call. ``explain`` and ``functions.Relu.kernels``
-show pairs, and learn from nothing else what was compiled.
+them is a ``Pair``. The kernels of an eager operator are found one by one, by launchers and by the nodes
+they leave: ``EagerPair`` holds those of a signature, of which there is one object, whether it is
+asked for by a call or by a node (``eager_pair``). ``explain`` and ``functions.Relu.kernels`` show
+pairs, and learn from nothing else what was compiled.
 """
 
 from __future__ import annotations
@@ -47,12 +48,32 @@ class Pair(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class EagerPair:
-    """The pair of a call of eager operators, as it was seen to run."""
+    """The pair of a signature of an eager operator, as a call of it was seen to run."""
 
+    operator: str
     signature: str
     forward_kernels: tuple[Kernel, ...]
     backward_kernels: tuple[Kernel, ...]
     kept: tuple[Kept, ...]
+
+
+#: The pairs that somebody asked for, each once.
+_known: dict[EagerPair, EagerPair] = {}
+_MANY = 1024
+
+
+def eager_pair(
+    operator: str,
+    signature: str,
+    forward_kernels: tuple[Kernel, ...],
+    backward_kernels: tuple[Kernel, ...],
+    kept: tuple[Kept, ...],
+) -> EagerPair:
+    """The one object for the pair of a signature of an operator."""
+    pair = EagerPair(operator, signature, forward_kernels, backward_kernels, kept)
+    if len(_known) >= _MANY:
+        _known.clear()
+    return _known.setdefault(pair, pair)
 
 
 def signature_of(arguments: Iterable[Any]) -> str:

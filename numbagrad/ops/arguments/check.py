@@ -265,10 +265,11 @@ def public_function(value: Any, namespace: str, package: str, name: str = "") ->
         )
         if out is None and own and asks(value):
             return value
-        public = asking(value, name or value.__name__, out and _into(value, out))
-        if out is not None:
-            public.__signature__ = _signature_with_out(value)
-        return public
+        if out is None:
+            return asking(value, name or value.__name__)
+        around: Any = asking(value, name or value.__name__, _into(value, out))
+        around.__signature__ = _signature_with_out(value)
+        return around
     public = checked(value, ahead=value.__name__ not in _HOT, out=out)
     public.__module__ = namespace
     public.__name__ = name or value.__name__

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ...autocast_state import restored
+from ...autocast_state import state as autocast
 from ...dtype import bool_, uint8
 from ...tensor import Tensor
 from ...type_names import type_name
@@ -144,7 +146,11 @@ def call_into(
     read = _tensors_of((*arguments, *keywords.values()))[: rule.reads] if rule.reads else ()
     if len(read) < rule.tensors:
         raise TypeError(f"{name}() takes 'out' with Tensors only; make them of numbers by tensor()")
-    results = function(*arguments, **keywords)
+    if autocast.settings.enabled:  # which leaves alone what is written into an ``out``
+        with restored(autocast.settings._replace(enabled=frozenset())):
+            results = function(*arguments, **keywords)
+    else:
+        results = function(*arguments, **keywords)
     several = isinstance(results, tuple)
     found = results if several else (results,)
     if several is not isinstance(out, (tuple, list)) or len(found) != len(outputs):
