@@ -2,10 +2,10 @@
 
 Of a composite operator (``ops/operators/composite_pair.py``) and of a compiled function
 (``compiling/captured_call.py``) both are programs that are made together, and the object that runs
-them is a ``Pair``. The kernels of an eager operator are found one by one, by launchers and by the nodes
-they leave: ``EagerPair`` holds those of a signature, of which there is one object, whether it is
-asked for by a call or by a node (``eager_pair``). ``explain`` and ``functions.Relu.kernels`` show
-pairs, and learn from nothing else what was compiled.
+them is a ``Pair``. The kernels of an eager operator are found one by one, by launchers and by the
+nodes they leave: ``EagerPair`` holds those of a signature, of which there is one object, whether it
+is asked for by a call or by a node (``eager_pair``). ``explain`` and ``functions.Relu.kernels``
+show pairs, and learn from nothing else what was compiled.
 """
 
 from __future__ import annotations
