@@ -262,6 +262,18 @@ class Backend:
         """``backward`` of ``executor/families/attention.py``."""
         self.refuse("scaled_dot_product_attention")
 
+    def takes_recurrent(self, arrays: Sequence[Array]) -> bool:
+        """Whether :meth:`recurrent` computes a layer of these; else it goes step by step."""
+        return False
+
+    def recurrent(self, *given: Any) -> Any:
+        """``forward`` of ``executor/families/recurrent.py``."""
+        self.refuse("a recurrent layer")
+
+    def recurrent_backward(self, *given: Any) -> Any:
+        """``backward`` of ``executor/families/recurrent.py``."""
+        self.refuse("a recurrent layer")
+
     def random(
         self, name: str, draw: Callable[..., None], array: Array, arguments: tuple[Any, ...]
     ) -> None:

@@ -149,7 +149,10 @@ def home_of(array: Any) -> Backend | None:
 
 def lies_with(array: Any, where: Backend | None) -> bool:
     """Whether an array is on the device of a backend, None for the CPU."""
-    return foreign(array) is None if where is None else where.holds(array)
+    if where is None:
+        return home_of(array) is None
+    held = array if foreign(array) is not None else getattr(array, "elsewhere", None)
+    return where.holds(held)
 
 
 def shared_by_operands(operator: str, operands: Sequence[Any]) -> Backend | None:

@@ -27,6 +27,7 @@ from . import (
     launches,
     library,
     philox,
+    recurrent,
     windows,
     word_kernels,
 )
@@ -278,6 +279,18 @@ class CudaBackend(PlannedBackend):
         """See :class:`Backend`."""
         return attention.backward(self, grad, operands, made, logarithms)
 
+    def takes_recurrent(self, arrays: Sequence[Any]) -> bool:
+        """See :class:`Backend`."""
+        return all([isinstance(x, CudaArray) for x in arrays]) and recurrent.takes(arrays)
+
+    def recurrent(self, *given: Any) -> Any:
+        """See :class:`Backend`: two launches a step."""
+        return recurrent.forward(self, *given)
+
+    def recurrent_backward(self, *given: Any) -> Any:
+        """See :class:`Backend`."""
+        return recurrent.backward(self, *given)
+
     def run_function(self, name: str, function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
         """See :class:`Backend`: as a CUDA function of one thread, so that loops run in order."""
         index = next(x.block.device for x in arrays if isinstance(x, CudaArray))
@@ -313,13 +326,22 @@ class CudaBackend(PlannedBackend):
     # --- programs ---
 
     def prepare(self, operations: Sequence[Operation]) -> Callable[[Mapping[Any, Any], Any], None]:
-        """See :class:`Backend`: plain launches, one after another."""
-        made = [x for operation in operations for x in lower(operation)]
+        """See :class:`Backend`: plain launches, one after another; formulas alike are one."""
+        made = [
+            part
+            if isinstance(part, foreach.Batch)
+            else [x for operation in part for x in lower(operation)]
+            for part in foreach.batches(operations)
+        ]
 
         def run(arrays: Mapping[Any, tuple[CudaArray, int]], numbers: Any) -> None:
             starts = {id(x): array.address - at for x, (array, at) in arrays.items()}
             index = next(iter(arrays.values()))[0].block.device
-            launches.run(made, lambda memory: starts[id(memory)], numbers, index)
+            for part in made:
+                if isinstance(part, foreach.Batch):
+                    part.run(lambda memory: starts[id(memory)], numbers)
+                else:
+                    launches.run(part, lambda memory: starts[id(memory)], numbers, index)
 
         return run
 

@@ -36,8 +36,9 @@ def composed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _tensors(value: Any) -> Any:
-    if isinstance(value, CudaArray):
-        return new_tensor(value)
+    if value.__class__ is CudaArray:
+        array: Any = value
+        return new_tensor(array)
     if value.__class__ in (list, tuple):
         return value.__class__([_tensors(x) for x in value])
     return value
@@ -192,7 +193,8 @@ def col2im(columns: Tensor, geometry: Any) -> Tensor:
     padded = windows._padded_sizes(sizes, counts)
     made = columns.new_zeros((len(columns), channels, *padded))
     for place, index in windows.places(counts):
-        made[index].add_(parts[(slice(None), slice(None), *place)])
+        at_place = (slice(None), slice(None), *place)
+        made[index].add_(parts[at_place])
     return windows._inside(made, sizes).contiguous()
 
 

@@ -13,13 +13,13 @@ import contextlib
 import dataclasses
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..dtype import from_numpy as dtype_of
-from ..executor.plan.operations import Number, Operation, Pointwise, View
+from ..executor.plan.operations import Memory, Number, Operation, Pointwise, View
 from ..formula import Formula, substitute, symbol
 from . import launches
 from .driver import driver
@@ -42,7 +42,7 @@ class _Chain:
     arrays: list[View] = dataclasses.field(default_factory=list)
     places: dict[int, int] = dataclasses.field(default_factory=dict)
     steps: list[Step] = dataclasses.field(default_factory=list)
-    numbers: list[float] = dataclasses.field(default_factory=list)
+    numbers: list[Any] = dataclasses.field(default_factory=list)
 
     def place_of(self, view: View) -> int:
         """The number of an array in the group, which may be new in it."""
@@ -60,7 +60,7 @@ class _Chain:
                 slots.append(("a", self.place_of(x)))
             else:
                 slots.append(("n", len(self.numbers)))
-                self.numbers.append(x)  # type: ignore[arg-type]
+                self.numbers.append(x)
         (output,) = operation.outputs
         self.steps.append((operation.formula, tuple(slots), self.place_of(output)))
 
@@ -159,7 +159,7 @@ def keeps(operation: Operation) -> bool:
     queue = _state.queue
     if queue is None:
         return False
-    if not _is_simple(operation):
+    if not _is_simple(operation) or _is_given_numbers(operation):
         flush()
         return False
     assert isinstance(operation, Pointwise)
@@ -180,11 +180,77 @@ def _is_simple(operation: Operation) -> bool:
         operation.compute == dtype_of(output.dtype).name
         and operation.compute in ("float32", "float64")
         and not operation.formula.booleans
-        and not any([isinstance(x, Number) for x in operation.operands])
         and all([x in (None, operation.compute) for x in operation.numbers])
         and all([x.dtype == output.dtype and x.shape == output.shape for x in views])
         and all([x.contiguous for x in views])
+        and output.size > 0
     )
+
+
+def _is_given_numbers(operation: Operation) -> bool:
+    """Whether it takes numbers that a program is given anew at each run."""
+    assert isinstance(operation, Pointwise)
+    return any([isinstance(x, Number) for x in operation.operands])
+
+
+# --- in programs ----------------------------------------------------------------------------------
+
+
+class Batch:
+    """Formulas of a program that run together: those that do the same as one launch.
+
+    Memory lies elsewhere at each run, but what shares memory with what does not change.
+    """
+
+    def __init__(self, chains: list[_Chain]):
+        self._groups = list(_alike(chains).values())
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def run(self, start_of: Callable[[Memory], int], numbers: Sequence[Any]) -> None:
+        """Launch the formulas; ``start_of`` gives the address of a block of memory."""
+        for chains in self._groups:
+            _launch(chains, lambda view: start_of(view.memory) + view.offset, numbers)
+
+
+def batches(operations: Sequence[Operation]) -> list[Batch | list[Operation]]:
+    """Operations of a program in their order, formulas that may wait for one another in batches.
+
+    Where that saves no launch they are left as they are.
+    """
+    parts: list[Batch | list[Operation]] = []
+    waiting: list[Operation] = []
+    queue = _Queue()
+
+    def close() -> None:
+        nonlocal queue, waiting
+        batch = Batch(queue.chains)
+        parts.append(batch if len(batch) < len(waiting) else waiting)
+        queue, waiting = _Queue(), []
+
+    for operation in operations:
+        if not _is_simple(operation):
+            close()
+            parts.append([operation])
+            continue
+        assert isinstance(operation, Pointwise)
+        if not queue.take(operation):
+            close()
+            taken = queue.take(operation)
+            assert taken
+        waiting.append(operation)
+    close()
+    return [x for x in parts if len(x)]
+
+
+def _alike(chains: list[_Chain]) -> dict[Any, list[_Chain]]:
+    """Chains by what they do."""
+    alike: dict[Any, list[_Chain]] = {}
+    for chain in chains:
+        key = chain.dtype, chain.device, tuple(chain.steps), tuple(chain.numbers)
+        alike.setdefault(key, []).append(chain)
+    return alike
 
 
 def flush() -> None:
@@ -194,12 +260,8 @@ def flush() -> None:
         return
     _state.queue = None  # launches do not look here again
     try:
-        alike: dict[Any, list[_Chain]] = {}
-        for chain in queue.chains:
-            key = chain.dtype, chain.device, tuple(chain.steps), tuple(chain.numbers)
-            alike.setdefault(key, []).append(chain)
-        for chains in alike.values():
-            _launch(chains)
+        for chains in _alike(queue.chains).values():
+            _launch(chains, _address)
     finally:
         _state.queue = _Queue()
 
@@ -240,8 +302,10 @@ def _source(steps: tuple[Step, ...], dtype: str, arrays: int, piece: int, thread
     return made, [int(name[1:]) for name in formula.inputs if name[0] == "n"]
 
 
-def _launch(chains: list[_Chain]) -> None:
-    """One launch for chains that do the same."""
+def _launch(
+    chains: list[_Chain], address_of: Callable[[View], int], given: Sequence[Any] = ()
+) -> None:
+    """One launch for chains that do the same; ``given`` are the numbers of a program."""
     first = chains[0]
     dtype, where = dtype_of(first.dtype).name, driver()
     steps, arrays = tuple(first.steps), len(first.arrays)
@@ -249,14 +313,16 @@ def _launch(chains: list[_Chain]) -> None:
     table, pieces = [], 0
     for chain in chains:
         if chain.size:
-            table.append([pieces, chain.size, *map(_address, chain.arrays)])
+            table.append([pieces, chain.size, *map(address_of, chain.arrays)])
             pieces += -(-chain.size // where.piece)
     if not table:
         return
     words = Words()
     there = _uploaded(np.array(table, np.int64).tobytes(), first.device)
     words.add(there.address, len(table), pieces)
-    words.add(*[bits_of(first.numbers[k], dtype) for k in numbers])
+    for k in numbers:
+        number = first.numbers[k]
+        words.add(bits_of(given[number.index] if isinstance(number, Number) else number, dtype))
     launch = words.launch(source, blocks_for(pieces, 1))
     launches.run([launch], lambda memory: memory.address, (), first.device)
 

@@ -100,8 +100,8 @@ def _places_in(
         values = where.constant(np.asarray(values))
     wide = np.result_type(*[np.float32 if x.dtype.kind == "V" else x.dtype
                             for x in (sequence, values)])  # fmt: skip
-    given = [x if x.dtype == wide else where.converted(x, wide) for x in (sequence, values)]
-    return indexing.searchsorted(where, *given, order, end, kind)
+    rows, wanted = [x if x.dtype == wide else where.converted(x, wide) for x in (sequence, values)]
+    return indexing.searchsorted(where, rows, wanted, order, end, kind)
 
 
 def _argwhere(where: CudaBackend, array: CudaArray) -> Any:

@@ -16,15 +16,12 @@ from . import asserts, launches
 from .array import CudaArray
 from .driver import driver
 from .driver.source import Source
+from .kernels import ctc_loss, lifted, nll_loss
 from .kernels import indexing as texts
-from .kernels import lifted, nll_loss
 from .launches import Launch, Words, blocks_for
 
-_INDEXING, _NLL_LOSS, _CHECKS = (
-    "kernels.indexing.elements",
-    "kernels.losses.nll_loss",
-    "kernels.losses.checks",
-)
+_INDEXING, _CHECKS = "kernels.indexing.elements", "kernels.losses.checks"
+_NLL_LOSS, _CTC = "kernels.losses.nll_loss", "kernels.losses.ctc_loss"
 
 
 def run_word_kernel(module: str, name: str, total: int, words: Sequence[Any]) -> None:
@@ -194,6 +191,27 @@ def _placed(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
     return [_launch("placed", kind, words, blocks_for(max(units, 1), driver().threads))]
 
 
+# --- connectionist temporal classification --------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=32)
+def _ctc_source(role: str, kind: str, threads: int) -> Source:
+    if role in ("forward", "backward"):
+        return ctc_loss.recursion_source(kind, 1 if role == "backward" else -1, threads)
+    text: Callable[[str, int], Source] = getattr(ctc_loss, f"{role}_source")
+    return text(kind, threads)
+
+
+def _ctc(role: str, kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
+    """A block for each table, a thread for each loss, and for each element of a gradient."""
+    words = packed(given)
+    words.add(total)
+    threads = driver().threads
+    units = given[0].size if role == "gradient" else total
+    of_block = 1 if role in ("forward", "backward") else threads
+    return [words.launch(_ctc_source(role, kind, threads), blocks_for(units, of_block))]
+
+
 #: By module and name, without the dtype or size behind it.
 _OWN: dict[tuple[str, str], Callable[[str, int, Sequence[Any]], list[Launch]]] = {
     (_INDEXING, "gather"): functools.partial(_read, _gather),
@@ -202,4 +220,8 @@ _OWN: dict[tuple[str, str], Callable[[str, int, Sequence[Any]], list[Launch]]] =
     (_NLL_LOSS, "elements"): _elements,
     (_NLL_LOSS, "total"): _total,
     (_NLL_LOSS, "placed"): _placed,
+    **{
+        (_CTC, role): functools.partial(_ctc, role)
+        for role in ("forward", "backward", "losses", "gradient")
+    },
 }

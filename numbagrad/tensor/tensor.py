@@ -21,7 +21,7 @@ from ..autograd.hooks import tensor_hooks as hooks
 from ..autograd.hooks import watching
 from ..autograd.node import UNRECORDED, Node, has_no_history, visible
 from ..autograd.writes.inplace import check_not_stale
-from ..backend import address_of, device_of, foreign
+from ..backend import address_of, device_of, foreign, home_of
 from ..device import CPU
 from ..device import device as Device
 from ..dispatch import layers
@@ -218,12 +218,13 @@ class Tensor(TensorState, InstalledMethods):
     @property
     def is_cpu(self) -> bool:
         """Whether the memory is that of the CPU."""
-        return isinstance(self._array, np.ndarray)
+        array = self._array
+        return array.__class__ is np.ndarray or home_of(array) is None
 
     @property
     def is_cuda(self) -> bool:
         """Whether the elements are in the memory of a GPU of CUDA."""
-        where = foreign(self._array)
+        where = home_of(self._array)
         return where is not None and where.device_type == "cuda"
 
     def get_device(self) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backend import foreign
 from .. import tensor_interface as interface
 from ..engine_interface import grad
 from ..function import Function
@@ -106,8 +107,7 @@ def gradcheck(
         _require_with("check_batched_grad", check_backward_ad=check_backward_ad)
     if check_batched_forward_grad:
         _require_with("check_batched_forward_grad", check_forward_ad=check_forward_ad)
-    func = _callable_often(func)
-    inputs = as_tuple(inputs)
+    func, inputs = _on_host(_callable_often(func), as_tuple(inputs))
     _check_inputs(inputs)
     results = as_tuple(func(*inputs))
     problem = Problem(
@@ -175,13 +175,12 @@ def gradgradcheck(
         _require_with("check_undefined_grad", check_rev_over_rev=check_rev_over_rev)
     if check_batched_grad:
         _require_with("check_batched_grad", check_rev_over_rev=check_rev_over_rev)
-    func = _callable_often(func)
-    inputs = as_tuple(inputs)
+    func, inputs = _on_host(_callable_often(func), as_tuple(inputs))
     if grad_outputs is None:
         outputs = differentiable(as_tuple(func(*inputs)))
         grad_outputs = _random_gradients(outputs, gen_non_contig_grad_outputs)
     else:
-        grad_outputs = as_tuple(grad_outputs)
+        grad_outputs = tuple([_copy_on_host(x) for x in as_tuple(grad_outputs)])
     return gradcheck(
         _gradient_of(func, inputs, grad_outputs),
         inputs + grad_outputs,
@@ -249,6 +248,38 @@ def _callable_often(func: Callable[..., Any]) -> Callable[..., Any]:
         return func
     instance = func
     return lambda *inputs: copy.copy(instance)(*inputs)
+
+
+def _on_host(
+    func: Callable[..., Any], inputs: tuple[Any, ...]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A function of copies on the CPU, whose elements the checks move, where inputs lie elsewhere.
+
+    It computes where the inputs lie; what brings tensors there and back has a gradient itself.
+    """
+    places = [x.device if _is_elsewhere(x) else None for x in inputs]
+    if not any([place is not None for place in places]):
+        return func, inputs
+
+    def function(*given: Any) -> tuple[Any, ...]:
+        moved = [
+            x if place is None else x.to(place) for x, place in zip(given, places, strict=True)
+        ]
+        results = as_tuple(func(*moved))
+        return tuple([x.cpu() if isinstance(x, interface.Tensor) else x for x in results])
+
+    return function, tuple([_copy_on_host(x) for x in inputs])
+
+
+def _is_elsewhere(value: Any) -> bool:
+    return isinstance(value, interface.Tensor) and foreign(value._array) is not None
+
+
+def _copy_on_host(value: Any) -> Any:
+    """A leaf on the CPU in the place of a tensor of another device; anything else as it is."""
+    if not _is_elsewhere(value):
+        return value
+    return value.detach().cpu().requires_grad_(value._requires_grad)
 
 
 def _check_inputs(inputs: tuple[Any, ...]) -> None:

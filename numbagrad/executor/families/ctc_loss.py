@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...backend import refuse_foreign
+from ...backend import foreign
 from ...dtype import name_of
+from ..memory.arrays import new_array
 from ..word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +39,6 @@ def _kernel(name: str, kind: np.dtype[Any]) -> WordKernel:
 
 
 def _run(name: str, made: Array, logs: Array, targets: Targets, *others: Any) -> Array:
-    refuse_foreign("ctc_loss", logs)
     steps, batch, classes = logs.shape
     labels, starts, counts, lengths, states, blank = targets
     grain = max(_GRAIN // max(steps * states, 1), 1)
@@ -48,7 +48,8 @@ def _run(name: str, made: Array, logs: Array, targets: Targets, *others: Any) ->
 
 
 def _table(logs: Array, targets: Targets) -> Array:
-    return np.empty((logs.shape[1], logs.shape[0], targets.states))
+    shape = logs.shape[1], logs.shape[0], targets.states
+    return new_array(shape, np.dtype(np.float64), foreign(logs))
 
 
 def forward(logs: Array, targets: Targets) -> Array:
@@ -58,7 +59,7 @@ def forward(logs: Array, targets: Targets) -> Array:
 
 def losses(logs: Array, targets: Targets, table: Array) -> Array:
     """Minus the logarithms of the probabilities of the targets, (batch)."""
-    made = np.empty(logs.shape[1], logs.dtype)
+    made = new_array((logs.shape[1],), logs.dtype, foreign(logs))
     return _run("losses", made, logs, targets, table)
 
 
@@ -67,5 +68,5 @@ def gradient(
 ) -> Array:
     """The gradient of the scores that the log probabilities are the log_softmax of."""
     beta = _run("backward", _table(logs, targets), logs, targets)
-    made = np.empty(logs.shape, logs.dtype)
+    made = new_array(logs.shape, logs.dtype, foreign(logs))
     return _run("gradient", made, logs, targets, table, beta, loss, grad, int(zero_infinity))

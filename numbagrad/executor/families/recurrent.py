@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...backend import foreign_among
+from ...backend import foreign, foreign_among
 from ...formula import maximum, sigmoid, tanh, trace, where
 from ...kernels import layout
 from ...kernels.pointwise import source as pointwise
@@ -274,6 +274,9 @@ def _contiguous(array: Array) -> Array:
 
 def copied(array: Array) -> Array:
     """A copy, in memory of the pool if it is large."""
+    if (where := foreign(array)) is not None:
+        elsewhere: Array = where.copied(array)
+        return elsewhere
     made = arrays.new_array(array.shape, array.dtype)
     made[...] = array
     if (found := capture.active and capture.current_trace()) is not None:
@@ -289,9 +292,13 @@ def takes(
     What does not fit is left to the operators of single steps, which raise.
     """
     present = [x for x in (input, *state, *weights) if x is not None]
-    if foreign_among(present) is not None:
-        return False
-    known = {x.dtype for x in present} in ({np.dtype(np.float32)}, {np.dtype(np.float64)})
+    if (where := foreign_among(present)) is not None:
+        if capture.active is not None or not where.takes_recurrent(present):
+            return False  # programs have single operations, which are joined there
+        kinds: tuple[Any, ...] = ({x.dtype for x in present},)
+    else:
+        kinds = ({np.dtype(np.float32)}, {np.dtype(np.float64)})
+    known = {x.dtype for x in present} in kinds
     if not known or min(steps.sizes, default=0) == 0 or not all([x.size for x in present]):
         return False
     width, gates = weights[1].shape[-1], CELLS[mode].gates  # type: ignore[union-attr]
@@ -326,6 +333,9 @@ def forward(
     mode: str, steps: Steps, input: Array, state: Sequence[Array], weights: Sequence[Any]
 ) -> Forward:
     """A layer over elements (elements, features); weights are those of ``Weights``."""
+    if (where := foreign(input)) is not None:
+        found: Forward = where.recurrent(mode, steps, input, state, weights)
+        return found
     cell, dtype = CELLS[mode], input.dtype
     of_input, of_hidden, input_bias, hidden_bias = weights[:4]
     width = of_hidden.shape[1]
@@ -381,6 +391,9 @@ def backward(
 
     ``made`` are the hidden states, the gates and what is extra, of :class:`Forward`.
     """
+    if (where := foreign(made[0])) is not None:
+        found: Backward = where.recurrent_backward(mode, steps, made, state, of_hidden, grads)
+        return found
     hidden, gates_made, extra = made
     cell, dtype, width = CELLS[mode], hidden.dtype, of_hidden.shape[1]
     shape = steps.sequences, width

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
 from ...executor.families import ctc_loss as sequence_loss
+from ...executor.families.checks import check_inside
 from ...executor.families.ctc_loss import Targets
+from ...executor.memory.arrays import constant_beside
 from ...ops.creation.from_data import as_tensor
 from ...ops.operators.tensor_operator import TensorOperator
 from ...ops.pointwise.selection import where
@@ -51,6 +54,7 @@ _gradient = TensorOperator(
         "counts": None,  # type: ignore[dict-item]
         "lengths": None,  # type: ignore[dict-item]
     },
+    portable=True,
 )  # fmt: skip
 
 #: The losses of a batch. As in torch the gradient is that of the scores behind a log_softmax.
@@ -72,6 +76,7 @@ _losses = TensorOperator(
         "lengths": None,  # type: ignore[dict-item]
     },
     grad_fn="CtcLossBackward0",
+    portable=True,
 )
 
 
@@ -101,7 +106,7 @@ def _lengths(name: str, given: Any, batch: int) -> Tensor:
         raise RuntimeError(f"{name} must be integral")
     if found.numel() != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
-    return found.long().contiguous().reshape(batch)
+    return found.cpu().long().contiguous().reshape(batch)
 
 
 def _check_lengths(name: str, values: Array, most: int | None) -> None:
@@ -185,8 +190,11 @@ def ctc_loss(
     _, batch, classes = log_probs.shape
     lengths, counts = _checked_lengths(log_probs, input_lengths, target_lengths, blank)
     labels, starts, states = _labels(targets, counts, batch)
-    capture.check(_check_labels, labels._array, starts, counts._array, classes)
     logs = log_probs.contiguous()
+    if foreign(logs._array) is None:
+        capture.check(_check_labels, labels._array, starts, counts._array, classes)
+    else:
+        labels, starts, counts, lengths = _beside(logs, targets, labels, starts, counts, lengths)
     found = Targets(labels._array, starts, counts._array, lengths._array, states, blank)
     table = new_tensor(sequence_loss.forward(logs._array, found))
     options = states, blank, zero_infinity
@@ -198,6 +206,24 @@ def ctc_loss(
     if not batched:
         loss = loss.squeeze(0)
     return reduce_loss(loss, reduction)
+
+
+def _beside(
+    logs: Tensor, targets: Tensor, labels: Tensor, starts: Array, *lengths: Tensor
+) -> tuple[Tensor, Array, Tensor, Tensor]:
+    """Labels, starts and lengths on the device of the scores; those labels that count are checked.
+
+    Lengths are the host's until here, which has checked them: as torch, ctc_loss() waits for them.
+    """
+    counts, steps = [new_tensor(constant_beside(logs._array, x._array)) for x in lengths]
+    labels = labels.to(logs.device)
+    rows = targets._array.shape if targets._array.ndim == 2 else (1, labels.numel())
+    total = counts.reshape(-1, 1) if targets._array.ndim == 2 else counts.sum()
+    places = new_tensor(constant_beside(logs._array, np.arange(rows[1])))
+    used = where(places < total, labels.reshape(rows), 0)._array
+    explain = _check_labels, labels._array, starts, lengths[0]._array, logs.shape[2]
+    check_inside("ctc_loss(): a label", used, logs.shape[2], *explain)
+    return labels, constant_beside(logs._array, starts), counts, steps
 
 
 def _checked_lengths(

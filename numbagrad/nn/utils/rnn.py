@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...executor import capture
+from ...device import CPU
+from ...executor.memory.arrays import constant_beside
 from ...ops.arguments.check import check_namespace
 from ...ops.arguments.kinds import Real
 from ...ops.arguments.requirements import check_elements, require_tensor
@@ -69,14 +70,17 @@ class PackedSequence(_Packed):
 
     def _with(self, data: Tensor) -> PackedSequence:
         """These sequences with other elements, in the same order."""
-        return self if data is self.data else type(self)(data, *self[1:])
+        if data is self.data:
+            return self
+        orders = [None if x is None else x.to(data.device) for x in self[2:]]
+        return type(self)(data, self.batch_sizes, *orders)
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """On a GPU: raises, as for any tensor."""
+        """On a GPU; the sizes of batches stay on the CPU."""
         return self._with(self.data.cuda(*args, **kwargs))
 
     def cpu(self) -> PackedSequence:
-        """On the CPU, where it is."""
+        """On the CPU."""
         return self._with(self.data.cpu())
 
     def double(self) -> PackedSequence:
@@ -113,11 +117,11 @@ class PackedSequence(_Packed):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the elements are on a GPU: never."""
+        """Whether the elements are on a GPU."""
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:
-        """Whether the memory is locked for a GPU: never."""
+        """Whether the memory is locked for a GPU."""
         return self.data.is_pinned()
 
 
@@ -172,9 +176,9 @@ def pack_padded_sequence(
     places = _places(sizes, order, steps if batch_first else 1, 1 if batch_first else batch)
     rows = input.reshape(steps * batch, *shape[2:])
     return PackedSequence(
-        rows.index_select(0, _constant(places)),
-        tensor(sizes),
-        None if order is None else _constant(order),
+        rows.index_select(0, _constant(places, input)),
+        tensor(sizes, device=CPU),
+        None if order is None else _constant(order, input),
     )
 
 
@@ -217,8 +221,9 @@ def _places(sizes: list[int], order: Any, per_sequence: int, per_step: int) -> A
     return sequences * per_sequence + np.repeat(np.arange(len(sizes)), sizes) * per_step
 
 
-def _constant(array: Any) -> Tensor:
-    return new_tensor(capture.constant(array))
+def _constant(array: Any, like: Tensor) -> Tensor:
+    """Integers that follow from lengths, on the device of a tensor."""
+    return new_tensor(constant_beside(like._array, array))
 
 
 def pad_packed_sequence(
@@ -252,11 +257,11 @@ def pad_packed_sequence(
     places = _places(sizes, order, steps if batch_first else 1, 1 if batch_first else batch)
     data = sequence.data
     rest = data.shape[1:]
-    padded = full((steps * batch, *rest), padding_value, dtype=data.dtype)
-    padded = padded.index_copy(0, _constant(places), data)
+    padded = full((steps * batch, *rest), padding_value, dtype=data.dtype, device=data.device)
+    padded = padded.index_copy(0, _constant(places, data), data)
     counts = np.bincount(places // steps if batch_first else places % batch)
     shape = (batch, steps) if batch_first else (steps, batch)
-    return padded.reshape(*shape, *rest), _constant(counts)
+    return padded.reshape(*shape, *rest), tensor(counts, device=CPU)
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:

@@ -237,7 +237,7 @@ def to_dense(
 @method()
 def cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """This tensor in main memory: itself if it is there already."""
-    return self if foreign(self._array) is None else to(self, CPU)
+    return self if lies_with(self._array, None) else to(self, CPU)
 
 
 @method()

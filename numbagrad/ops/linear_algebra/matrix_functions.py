@@ -255,7 +255,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     count = x._array.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
-    first = ones(*x._array.shape, 1, dtype=kind.dtype)
+    first = ones(*x._array.shape, 1, dtype=kind.dtype, device=x.device)
     powers = kind.unsqueeze(-1).expand(*x._array.shape, count - 1)
     return cat([first, cumprod(powers, -1)], -1)
 

@@ -107,3 +107,35 @@ def test_what_raises_leaves_what_was_done_done():
     with pytest.raises(ValueError, match="here"):
         Stops(parameters, lr=0.5, momentum=0.9).step()
     assert [p[0].item() for p in parameters] == [0.5, 0.5, 1.0]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop"])
+def test_compiled_steps_launch_as_few_as_eager_ones(name):
+    """All formulas of a step over all parameters are one launch in a program too."""
+
+    def run(compiled):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 2), nn.Linear(2, 2)).cuda()
+        options = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
+        optimizer = getattr(torch.optim, name)(net.parameters(), lr=0.05, **options)
+        x = torch.linspace(-1, 1, 6).reshape(2, 3).cuda()
+
+        def step(x, updates):
+            optimizer.zero_grad()
+            net(x).square().mean().backward()
+            if updates:
+                optimizer.step()
+
+        call = torch.compile(step) if compiled else step
+        counts = []
+        for updates in (True,) * 5 + (False,) * 5:
+            before = driver().launches
+            call(x, updates)
+            counts.append(driver().launches - before)
+        return [p.detach().cpu().numpy() for p in net.parameters()], counts[4] - counts[9]
+
+    (found, launches), (expected, eager) = run(True), run(False)
+    for own, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-5, atol=1e-7)
+    assert launches == eager == 1
