@@ -3,7 +3,8 @@
 Prints what it finds, each as a short program, and how many operators were called: how many
 statements ran in numbagrad, and how many nodes of the graph their gradients went through. The same
 programs come again with the same ``--seed``; ``parity/test_fuzz.py`` runs a few, drawn with
-hypothesis. Most of the time goes into compiling the kernels of every combination of dtypes: with
+hypothesis. Most of the time goes into compiling the kernels of every combination of dtypes, so each
+program runs with ``--inputs`` sets of elements and sizes, which need no others; with
 ``NUMBAGRAD_DISABLE_JIT=1`` kernels run as Python, and a cold cache is no hindrance.
 """
 
@@ -17,6 +18,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import fuzz_check
@@ -30,8 +32,9 @@ REPORTS = 5
 class Fuzzer:
     """Counts, and prints once, what differs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, inputs: int) -> None:
         self.folder = folder
+        self.inputs = inputs
         self.number = itertools.count()
         self.found: Counter[str] = Counter()
         self.seen: set[str] = set()
@@ -65,7 +68,14 @@ class Fuzzer:
         draw = random.Random(f"{seed} {number} {compiled}")
         program = written_program(draw.randint, compiled, 8 if compiled else 14)
         fuzz_check.counts["programs"] += 1
-        check = self.compiled if compiled else self.eager
+        if compiled:
+            self.checked(self.compiled, program)
+            return
+        self.checked(self.eager, program)
+        for step in range(1, self.inputs):
+            self.checked(self.eager, program.with_other_inputs(step))
+
+    def checked(self, check: Callable[[Program], None], program: Program) -> None:
         try:
             check(program)
         except Exception:  # counted as found, so that the others are run
@@ -77,12 +87,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=1000)
     parser.add_argument("--compiled", type=int, help="how many of them; one of twenty else")
+    parser.add_argument("--inputs", type=int, default=8, help="sets of elements for a program")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     compiled = asked.examples // 20 if asked.compiled is None else asked.compiled
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        fuzzer = Fuzzer(Path(folder))
+        fuzzer = Fuzzer(Path(folder), asked.inputs)
         for number in range(asked.examples):
             fuzzer.run(asked.seed, number, compiled=number >= asked.examples - compiled)
             if (number + 1) % 250 == 0:

@@ -24,6 +24,8 @@ Item = TypeVar("Item")
 KINDS = ("float32", "float64", "float32", "float64", "float32", "int64", "float16", "bfloat16",
          "complex64", "int32", "uint8", "bool", "int8", "complex128", "int16")  # fmt: skip
 SHAPES = ((3,), (2, 3), (), (1,), (2, 1), (4, 3), (2, 3, 4), (3, 3), (0,), (2, 0), (1, 3, 1))
+#: Other sizes for those of `SHAPES`: what broadcasts does so with any of them.
+SIZES = ({2: 5, 3: 4, 4: 7}, {2: 3, 3: 2}, {2: 1, 4: 3}, {3: 9, 4: 2}, {2: 17, 3: 8, 4: 1})
 NUMBERS = ("2", "0.5", "-1", "0", "3", "-1.5", "1", "True", "-2", "7", "0.25")
 IN_PLACE_OF_ANY = ("zero_()", "fill_({n})", "add_({n})", "mul_({n})", "sub_({n})", "div_({n})",
                    "copy_({y})", "add_({y})", "mul_({y})", "clamp_(-1, 2)", "neg_()", "pow_(2)",
@@ -114,23 +116,32 @@ class Given:
     requires_grad: bool
     drawn: Input = Input()
 
-    def elements(self, step: int = 0) -> Any:
-        """Nested lists of numbers with few digits; other ones at each step."""
+    def elements(self, step: int = 0, shape: tuple[int, ...] | None = None) -> Any:
+        """Nested lists of numbers with few digits; other ones at each step.
+
+        Every fourth step has whole numbers, of which many are equal, and zero where it is allowed.
+        """
+        shape = self.shape if shape is None else shape
         generator = np.random.default_rng(self.seed + 1000 * step)
         whole = not (self.kind in FLOATS or self.kind in ("bfloat16", "complex64", "complex128"))
         if whole:
-            return self.drawn.draw(generator, self.kind, self.shape).tolist()
-        array = self.drawn.draw(generator, "float64", self.shape).round(2)
+            return self.drawn.draw(generator, self.kind, shape).tolist()
+        drawn = "int64" if step % 4 == 3 else "float64"
+        array = self.drawn.draw(generator, drawn, shape).astype(float).round(2)
         if "complex" in self.kind:
-            array = array + 1j * self.drawn.draw(generator, "float64", self.shape).round(2)
+            array = array + 1j * self.drawn.draw(generator, drawn, shape).round(2)
         return array.tolist()
 
-    def line(self, step: int = 0) -> str:
-        """The statement that makes it."""
+    def line(self, step: int = 0, sizes: dict[int, int] | None = None) -> str:
+        """The statement that makes it; ``sizes`` has other sizes for those of the dimensions."""
+        shape = self.shape
+        if sizes and self.drawn.shape == (5,):
+            shape = tuple([sizes.get(x, x) for x in shape])
         flag = ", requires_grad=True" if self.requires_grad else ""
-        if 0 in self.shape:
-            return f"{self.name} = t.zeros({self.shape}, dtype=t.{self.kind}{flag})"
-        return f"{self.name} = t.tensor({self.elements(step)}, dtype=t.{self.kind}{flag})"
+        if 0 in shape:
+            return f"{self.name} = t.zeros({shape}, dtype=t.{self.kind}{flag})"
+        elements = self.elements(step, shape)
+        return f"{self.name} = t.tensor({elements}, dtype=t.{self.kind}{flag})"
 
 
 class Program:
@@ -142,6 +153,18 @@ class Program:
 
     def __repr__(self) -> str:
         return "\n".join(["", *self.lines])
+
+    def with_other_inputs(self, step: int) -> Program:
+        """The same statements on other elements and, at odd steps, on inputs of other sizes.
+
+        Kernels depend on neither, so such a program compiles next to nothing.
+        """
+        sizes = SIZES[step // 2 % len(SIZES)] if step % 2 else None
+        others = {x.line(): x.line(step, sizes) for x in self.given}
+        made = Program()
+        made.given = self.given
+        made.lines = [others.get(x, x) for x in self.lines]
+        return made
 
 
 class Writer:

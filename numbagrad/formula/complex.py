@@ -381,6 +381,16 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "isfinite": lambda z: e.isfinite(z.re) & e.isfinite(z.im),
 }
 
+#: Powers by constants that need no logarithm, of a complex base and the exponent.
+_POWERS: dict[float, Callable[..., Value]] = {
+    0.5: lambda z, _: _sqrt(z),
+    -0.5: lambda z, _: rsqrt(z),
+    -1: lambda z, _: 1 / z,
+    -1.5: lambda z, _: rsqrt(z) / z,
+    -2: lambda z, _: 1 / (z * z),
+    -3: lambda z, _: 1 / (z * z * z),
+}
+
 
 def lift(output: Expression, inputs: Mapping[str, Value]) -> Value:
     """``output`` with its inputs replaced, some of them by complex values.
@@ -405,6 +415,8 @@ def _lifted(node: Expression, operands: list[Value]) -> Value:
         if not isinstance(condition, Complex):
             return select(condition, a, b)
     function = _FUNCTIONS.get(node.operation)
+    if node.operation == "pow" and node.operands[1].operation == "constant":
+        function = _POWERS.get(node.operands[1].value, power)
     if function is None:
         raise NotImplementedError(f"{node.operation} has no meaning for complex numbers")
     return function(*operands)

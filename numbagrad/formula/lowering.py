@@ -33,7 +33,7 @@ def lower(
     """
     lowerer = _Lowerer(typing, lowering or {}, frozenset(native))
     outputs = tuple(outputs)
-    # Simplifying may bring up a function with a rule again (pow(x, -0.5) becomes rsqrt).
+    # Simplifying may bring up a function with a rule again.
     while lowerer.has_work(outputs):
         outputs = simplify_all(lowerer.all(outputs))
     return outputs
@@ -76,6 +76,10 @@ class _Lowerer:
         operation, dtype = node.operation, self._typing.of_operands(node)
         if dtype is None or operation == "cast":
             return None
+        if operation == "pow" and dtype in FLOATS and node.operands[1].operation == "constant":
+            power = _POWERS.get(node.operands[1].value)
+            if power is not None:
+                return lambda a, b: power(a)
         if (operation, dtype) in self._lowering:
             return self._lowering[operation, dtype]
         if dtype in FLOATS:
@@ -98,6 +102,17 @@ class _Lowerer:
 
 
 # Floating point
+
+#: Powers that are something other than pow, those of torch and the next two of their derivatives.
+#: They come from here, not from `simplify`, as the derivative of 1 / x / x is NaN where that is 0.
+_POWERS: dict[float, Callable[[Expression], Expression]] = {
+    0.5: e.sqrt,
+    -0.5: e.rsqrt,
+    -1: lambda a: 1 / a,
+    -1.5: lambda a: where(a == -math.inf, 0.0, e.rsqrt(a) / a),
+    -2: lambda a: 1 / (a * a),
+    -3: lambda a: 1 / (a * a * a),
+}
 
 
 def _float_remainder(a: Expression, b: Expression) -> Expression:

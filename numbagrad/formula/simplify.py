@@ -202,24 +202,15 @@ def _abs(build: Rule, a: Expression) -> Expression | None:
 
 
 def _pow(build: Rule, a: Expression, b: Expression) -> Expression | None:
-    """The powers for which torch too computes something other than pow."""
+    """Products for whole powers; the others stay until they are lowered, for their derivatives."""
     if b.operation != "constant":
         return None
-    exponent = b.value
-    if exponent == 1:
+    if b.value == 1:
         return a
-    if exponent == 2:
+    if b.value == 2:
         return build("mul", a, a)
-    if exponent == 3:
+    if b.value == 3:
         return build("mul", build("mul", a, a), a)
-    if exponent == 0.5:
-        return build("sqrt", a)
-    if exponent == -0.5:
-        return build("rsqrt", a)
-    if exponent == -1:
-        return build("div", 1, a)
-    if exponent == -2:
-        return build("div", 1, build("mul", a, a))
     return None
 
 

@@ -46,6 +46,40 @@ def solution(A: Array, B: Array) -> Array:
     )
 
 
+#: Up to so many rows are substituted one by one; more are cut in two.
+_FEW_ROWS = 16
+
+
+def substituted(A: Array, B: Array, upper: bool) -> Array:
+    """The solutions of ``A @ X = B`` for triangles A, whose other half is not read.
+
+    By substitution, so that each row of X depends on the rows before it alone, and the error of
+    each element is relative to the terms of that element. A zero on the diagonal gives infinity.
+    """
+    stack = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    made: Array = np.broadcast_to(B, (*stack, *B.shape[-2:])).copy()
+    with np.errstate(all="ignore"):
+        _substitute(A, made, upper)
+    return made
+
+
+def _substitute(A: Array, X: Array, upper: bool) -> None:
+    """Change right sides into solutions."""
+    rows = A.shape[-1]
+    if rows > _FEW_ROWS:
+        first, second = slice(rows // 2), slice(rows // 2, None)
+        if upper:
+            first, second = second, first
+        _substitute(A[..., first, first], X[..., first, :], upper)
+        X[..., second, :] -= A[..., second, first] @ X[..., first, :]
+        _substitute(A[..., second, second], X[..., second, :], upper)
+        return
+    for row in reversed(range(rows)) if upper else range(rows):
+        known = slice(row + 1, None) if upper else slice(row)
+        X[..., row, None, :] -= A[..., row, None, known] @ X[..., known, :]
+        X[..., row, :] /= A[..., row, row, None]
+
+
 def _first_singular(matrices: Array) -> tuple[str, int]:
     """Which matrix of a stack is the first without an inverse, and its first zero pivot."""
     pivots = factors(matrices)[2]

@@ -20,11 +20,18 @@ from ..pointwise.selection import where
 from ..views.expand import sum_to_size
 from .decompositions import cholesky_gradient
 from .decompositions import svd as linalg_svd
-from .lapack import LinAlgError, by_columns, each_factor, each_result, factors, triangle_of
+from .lapack import (
+    LinAlgError,
+    by_columns,
+    each_factor,
+    each_result,
+    factors,
+    substituted,
+    triangle_of,
+)
 from .lu import check_info
 from .qr import qr as linalg_qr
 from .systems import (
-    _solve_triangular,
     adjoint,
     check_matrices,
     inverse_gradient,
@@ -159,12 +166,10 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 def _by_factor(B: Array, L: Array, upper: bool) -> Array:
     """X with ``A @ X = B``, A being the product of the factor and its adjoint."""
-    factor = np.triu(L) if upper else np.tril(L)
-    turned = np.swapaxes(factor, -1, -2).conj()
-    first, second = (turned, factor) if upper else (factor, turned)
-    inner = _solve_triangular.forward(first, B, False)
-    made: Array = _solve_triangular.forward(second, inner, False)
-    return made
+    turned = np.swapaxes(L, -1, -2).conj()
+    first, second = (turned, L) if upper else (L, turned)
+    inner = substituted(first, B, False)
+    return by_columns(substituted(second, inner, True))
 
 
 def _inverse_by_factor(L: Array, upper: bool) -> Array:

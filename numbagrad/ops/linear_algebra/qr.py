@@ -42,26 +42,34 @@ def _added(a: Tensor | None, b: Tensor | None) -> Tensor:
 
 
 def _gradient(grad: Any, mode: str, result: Tensor, result1: Tensor) -> Tensor:
-    """Walter and Lehmann, *Walter's adjoint of the QR decomposition* (arXiv:1001.1654).
-
-    The columns of wide matrices that lie beyond a square are ``Q @ R2``, and vary on their own.
-    """
+    """Walter and Lehmann, *Walter's adjoint of the QR decomposition* (arXiv:1001.1654)."""
     (of_q, of_r), q, r = grad, result, result1
     rows, columns = q._array.shape[-2], r._array.shape[-1]
     if mode == "complete" and rows > columns:
         raise RuntimeError(
             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
         )
-    if rows >= columns:
+    if rows > columns:
         return _gradient_of_tall(of_q, of_r, q, r)
-    first, beyond = r[..., :rows], r[..., rows:]
-    if of_r is None:
-        made = _gradient_of_tall(of_q, None, q, first)
-        return cat([made, made.new_zeros((*made._array.shape[:-1], columns - rows))], -1)
-    of_beyond = of_r[..., rows:]
-    of_q = _added(of_q, q @ (beyond @ adjoint(of_beyond)))
-    made = _gradient_of_tall(of_q, of_r[..., :rows], q, first)
-    return cat([made, q @ of_beyond], -1)
+    return _gradient_of_wide(of_q, of_r, q, r)
+
+
+def _gradient_of_wide(of_q: Tensor | None, of_r: Tensor | None, q: Tensor, r: Tensor) -> Tensor:
+    """Of a unitary Q: R turns with Q, whose turn is what lies below the diagonal of
+    ``Q.mH @ dA @ inv(R1)``, R1 being the square part of R. Nothing that cancels is formed.
+    """
+    rows, columns = r._array.shape[-2:]
+    turn = _added(
+        None if of_q is None else adjoint(q) @ of_q,
+        None if of_r is None else -(of_r @ adjoint(r)),
+    )
+    turn = (turn - adjoint(turn)).tril()
+    turn = where(on_diagonal(turn), turn * 0.5, turn)
+    made = solve_triangular(adjoint(r[..., :rows]), q @ turn, upper=False, left=False)
+    if columns > rows:
+        rest = made.new_zeros((*made._array.shape[:-1], columns - rows))
+        made = cat([made, rest], -1)
+    return made if of_r is None else made + q @ of_r
 
 
 def _gradient_of_tall(of_q: Tensor | None, of_r: Tensor | None, q: Tensor, r: Tensor) -> Tensor:

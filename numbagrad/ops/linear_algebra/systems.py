@@ -31,7 +31,7 @@ from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..pointwise.selection import where
 from ..views.expand import sum_to_size
-from .lapack import by_columns, solution, svd_of
+from .lapack import by_columns, solution, substituted, svd_of
 from .lapack import inverse as inverse_of
 
 __all__ = [
@@ -142,26 +142,46 @@ def _solve_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Ten
     return made.squeeze(-1) if vectors else made
 
 
-def _solving(name: str) -> TensorOperator:
-    """The solution of equations, as a node of its own name."""
-
-    def by_right(grad: Tensor, A: Tensor, B_shape: tuple[int, ...], vectors: bool) -> Tensor:
-        return sum_to_size(operator(adjoint(A), grad, vectors), B_shape)
-
-    def by_matrix(grad: Tensor, A: Tensor, vectors: bool, result: Tensor) -> Tensor:
-        right = _columns(operator(adjoint(A), grad, vectors), vectors)
-        return sum_to_size(-(right @ adjoint(_columns(result, vectors))), A._array.shape)
-
-    operator = TensorOperator(
-        name,
-        lambda A, B, vectors: _solved(A, B, vectors),
-        {"A": by_matrix, "B": by_right},
-        batch=_solve_samples,
-    )
-    return operator
+def _by_right(grad: Tensor, A: Tensor, B_shape: tuple[int, ...], vectors: bool) -> Tensor:
+    return sum_to_size(_solve(adjoint(A), grad, vectors), B_shape)
 
 
-_solve, _solve_triangular = _solving("linalg_solve_ex"), _solving("linalg_solve_triangular")
+def _by_matrix(grad: Tensor, A: Tensor, vectors: bool, result: Tensor) -> Tensor:
+    right = _columns(_solve(adjoint(A), grad, vectors), vectors)
+    return sum_to_size(-(right @ adjoint(_columns(result, vectors))), A._array.shape)
+
+
+#: The solution of equations; ``vectors`` says that the right sides have no columns.
+_solve = TensorOperator(
+    "linalg_solve_ex",
+    lambda A, B, vectors: _solved(A, B, vectors),
+    {"A": _by_matrix, "B": _by_right},
+    batch=_solve_samples,
+)
+
+
+def _triangular_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
+    A, B, upper = arguments
+    made: Tensor = operator(*aligned_stacks((A, B), mapped[:2]), upper)
+    return made
+
+
+def _triangular_by_right(grad: Tensor, A: Tensor, B_shape: tuple[int, ...], upper: bool) -> Tensor:
+    return sum_to_size(_solve_triangular(adjoint(A), grad, not upper), B_shape)
+
+
+def _triangular_by_matrix(grad: Tensor, A: Tensor, upper: bool, result: Tensor) -> Tensor:
+    right = _solve_triangular(adjoint(A), grad, not upper)
+    return sum_to_size(_triangle(-(right @ adjoint(result)), upper), A._array.shape)
+
+
+#: The same of triangles; the other halves of the matrices count as zeros.
+_solve_triangular = TensorOperator(
+    "linalg_solve_triangular",
+    lambda A, B, upper: by_columns(substituted(A, B, upper)),
+    {"A": _triangular_by_matrix, "B": _triangular_by_right},
+    batch=_triangular_samples,
+)
 
 
 @autocasts("float32")
@@ -186,7 +206,11 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     )
     if vectors and not left:
         raise RuntimeError("linalg.solve: vectors as B need left=True")
-    return _either_side(_solve, A, B, left, vectors)
+    if not left:
+        return transposed_copy(solve(A.mT, B.mT))
+    _fit(A, B, vectors)
+    made: Tensor = _solve(A, B, vectors)
+    return made
 
 
 def transposed_copy(matrices: Tensor) -> Tensor:
@@ -194,11 +218,8 @@ def transposed_copy(matrices: Tensor) -> Tensor:
     return matrices.mT.clone()
 
 
-def _either_side(
-    solving: TensorOperator, A: Tensor, B: Tensor, left: bool, vectors: bool = False
-) -> Tensor:
-    if not left:
-        return transposed_copy(_either_side(solving, A.mT, B.mT, True))
+def _fit(A: Tensor, B: Tensor, vectors: bool) -> None:
+    """Raise unless there are as many rows on the right side as equations."""
     rows = B._array.shape[-1 if vectors else -2]
     if rows != A._array.shape[-1]:
         raise RuntimeError(
@@ -206,8 +227,6 @@ def _either_side(
             f"({list(A._array.shape)} and {list(B._array.shape)})"
         )
     common_shape([A._array.shape[:-2], B._array.shape[: -1 if vectors else -2]])
-    made: Tensor = solving(A, B, vectors)
-    return made
 
 
 def _triangle(A: Tensor, upper: bool) -> Tensor:
@@ -227,13 +246,15 @@ def solve_triangular(
             "linalg.solve_triangular: The input tensor B must have at least 2 dimensions."
         )
     B = cast(B, A._array.dtype)  # as torch does without a word
-    half = _triangle(A, upper)
+    if not left:
+        turned = solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular)
+        return transposed_copy(turned)
+    _fit(A, B, False)
     if unitriangular:
         size = A._array.shape[-1]
-        half = half.masked_fill(
-            new_tensor(constant_beside(A._array, np.eye(size, dtype=bool))), 1.0
-        )
-    made = _either_side(_solve_triangular, half, B, left)
+        eye = new_tensor(constant_beside(A._array, np.eye(size, dtype=bool)))
+        A = A.masked_fill(eye, 1.0)
+    made: Tensor = _solve_triangular(A, B, upper)
     return made
 
 

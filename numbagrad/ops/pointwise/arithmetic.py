@@ -423,7 +423,7 @@ define(
     lambda x: sqrt(x),
     domain={"x": POSITIVE},
     dtypes="float",
-    gradient={"x": lambda grad, x: grad * 0.5 / sqrt(x)},  # torch saves the input of a power
+    gradient={"x": lambda grad, x: grad * (0.5 * x**-0.5)},  # torch saves the input of a power
     grad_fn="PowBackward0",
     complex=HOLOMORPHIC,
 )
@@ -432,6 +432,7 @@ define(
     lambda x: rsqrt(x),
     domain={"x": POSITIVE},
     dtypes="float",
+    gradient={"x": lambda grad, x: grad * (-0.5 * x**-1.5)},
     grad_fn="PowBackward0",
     complex=HOLOMORPHIC,
 )
@@ -440,7 +441,7 @@ define(
     lambda x: 1 / x,
     domain={"x": NONZERO},
     dtypes="float",
-    gradient={"x": lambda grad, x: -grad / (x * x)},
+    gradient={"x": lambda grad, x: -grad * x**-2},
     grad_fn="PowBackward0",
     complex=ComplexRule(formula=complex.reciprocal),
 )
@@ -449,7 +450,7 @@ define(
     lambda x: 1 / (x * x),
     domain={"x": NONZERO},
     dtypes="float",
-    gradient={"x": lambda grad, x: grad * -2 / (x * x * x)},
+    gradient={"x": lambda grad, x: grad * (-2 * x**-3)},
     grad_fn="PowBackward0",
     complex=ComplexRule(formula=lambda x: complex.reciprocal(x * x)),
 )
