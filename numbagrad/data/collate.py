@@ -94,6 +94,14 @@ def default_collate(batch: Sequence[Any]) -> Any:
     raise TypeError(_WRONG_CONTENT.format(type(sample)))
 
 
+def _collate_tensors(batch: Sequence[Any]) -> Tensor:
+    if isinstance(batch, Tensor):
+        raise TypeError(
+            "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor"
+        )
+    return stack(list(batch))
+
+
 def _collate_arrays(batch: Sequence[Any]) -> Any:
     if _holds_text_or_objects(batch[0].dtype):
         raise TypeError(_WRONG_CONTENT.format(batch[0].dtype))
@@ -103,7 +111,7 @@ def _collate_arrays(batch: Sequence[Any]) -> Any:
 #: What batches of samples that are no containers become, by the class of the first one. NumPy's
 #: float64 is a float too, so NumPy's numbers come first.
 _LEAVES: list[tuple[Any, Callable[[Sequence[Any]], Any]]] = [
-    (Tensor, lambda batch: stack(list(batch))),
+    (Tensor, lambda batch: _collate_tensors(batch)),
     (np.ndarray, _collate_arrays),
     ((np.bool_, np.number, np.object_), lambda batch: as_tensor(np.asarray(batch))),
     (float, lambda batch: tensor(batch, dtype=float64)),

@@ -254,8 +254,7 @@ def log(x: Value) -> Complex:
 
 def share(x: Value, y: Value) -> Complex:
     """``exp(x) / (exp(x) + exp(y))``, the derivative of ``log_add`` by x."""
-    z = x - y
-    wide = z if isinstance(z, Complex) else Complex(z, 0)
+    wide = (x if isinstance(x, Complex) else Complex(x, 0)) - y
     small = wide.re < 0
     power = _exp(select(small, wide, -wide))
     return select(small, power, Complex(1, 0)) / (1 + power)

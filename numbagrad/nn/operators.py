@@ -23,6 +23,7 @@ from ..executor.builtin import LaunchMiss
 from ..executor.families.conversion import convert
 from ..executor.families.matmul import HalfPrecision, unrounded
 from ..executor.families.matmul import matmul as product
+from ..ops.arguments.shapes import check_expands
 from ..ops.operators import native_launchers
 from ..ops.operators.base import Operator
 from ..ops.operators.pointwise_operator import pointwise
@@ -173,7 +174,9 @@ class Linear(Operator):
                     return found
             made = self.run((bias._array, input._array, weight._array))
             if made is None:
-                return input.matmul(weight.t()) + bias
+                found = input.matmul(weight.t())
+                check_expands(bias._array.shape, found._array.shape)
+                return found + bias
         input_needed, weight_needed = input._requires_grad, weight._requires_grad
         if not ((bias._requires_grad or input_needed or weight_needed) and grad_mode.enabled):
             return new_tensor(made)

@@ -307,6 +307,11 @@ class Trace:
     def fill(self, array: Array, value: float, made: bool) -> Array:
         """An array of which every element was set to ``value``."""
         value = concrete(value)
+        if array.dtype.kind == "c":
+            self.view(array, made)  # the memory of both parts
+            self.fill(array.real, value.real, False)
+            self.fill(array.imag, value.imag, False)
+            return array
         kind = dtype_of(array.dtype)
         compute = computed_as(kind).name
         element = half.converted(np.array(value), kind.numpy)
@@ -317,6 +322,13 @@ class Trace:
 
     def copy(self, source: Array, target: Array, made: bool = False) -> None:
         """``target[...] = source`` for arrays of one dtype, in C order if the shapes differ."""
+        if target.dtype.kind == "c":
+            self.view(target, made)
+            if target.size == source.size and target.flags.c_contiguous:
+                target = target.reshape(source.shape)
+            self.copy(source.real, target.real)
+            self.copy(source.imag, target.imag)
+            return
         kind = dtype_of(target.dtype)
         compute = computed_as(kind).name
         written = self.view(target, made)

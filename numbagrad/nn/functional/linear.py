@@ -14,6 +14,7 @@ from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...ops.arguments.check import check_tensors
 from ...ops.arguments.output import write_result
+from ...ops.arguments.shapes import check_broadcast
 from ...tensor import Tensor
 from ...transforms.levels import Transformed
 from .. import operators
@@ -61,19 +62,24 @@ def _of_operators(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {names}; convert one with .to(dtype)"
         )
-    if weight._array.ndim == 1 and bias is not None:
+    if (
+        weight._array.ndim == 1
+        and bias is not None
+        and (input._array.ndim == 2 or bias._array.ndim > 0)
+    ):
         raise RuntimeError("linear: a weight of one dimension takes no bias; mat2 must be a matrix")
     made = input.matmul(weight.t())
     if bias is None:
         return made
     one_dtype("linear", input, bias=bias)
+    check_broadcast(bias._array.shape, made._array.shape)
     return made + bias
 
 
 def _of_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """``linear`` of an input of any number of dimensions."""
     x, w = input._array, weight._array
-    if x.ndim == 0:
+    if x.ndim == 0 or bias._array.ndim > 1:
         return _of_operators(input, weight, bias)
     if x.shape[-1] != w.shape[1]:
         rows = x.size // max(x.shape[-1], 1)

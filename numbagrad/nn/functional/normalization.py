@@ -206,7 +206,8 @@ def batch_norm(
         )
     if training:
         _check_averages(input, running_mean, running_var, weight, bias)
-        count = input._array.size // max(input._array.shape[1], 1)
+        shape = input._array.shape
+        count = shape[0] * math.prod(shape[2:])
         if count == 1:
             raise _single(input)
         if not input._array.size:  # there is nothing to take a mean of, nor to count

@@ -16,8 +16,9 @@ from ...executor.memory.arrays import constant_beside
 from ...ops.arguments.check import check_namespace
 from ...ops.arguments.kinds import Real
 from ...ops.arguments.requirements import check_elements, require_tensor
-from ...ops.creation.filled import full
+from ...ops.creation.filled import empty_like, full
 from ...ops.creation.from_data import as_tensor, tensor
+from ...ops.creation.sequences import arange
 from ...ops.views.join import cat, stack
 from ...tensor import Tensor, new_tensor
 from ...type_names import type_name
@@ -60,6 +61,12 @@ class PackedSequence(_Packed):
             if not isinstance(data, (list, tuple)) or len(data) != 2:
                 raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
+        if batch_sizes.device.type != "cpu":
+            raise ValueError(
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be "
+                "created manually. They should be instantiated by functions like "
+                "pack_sequence and pack_padded_sequences in nn.utils.rnn."
+            )
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
@@ -127,7 +134,10 @@ class PackedSequence(_Packed):
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes one; None for None."""
-    return None if permutation is None else permutation.argsort()
+    if permutation is None:
+        return None
+    places = arange(permutation.numel())
+    return empty_like(permutation).scatter_(0, permutation, places)
 
 
 def pack_padded_sequence(
@@ -150,9 +160,9 @@ def pack_padded_sequence(
     shape = input.shape
     batch_dim, time_dim = (0, 1) if batch_first else (1, 0)
     counts = _lengths(lengths, enforce_sorted)
-    steps, batch = input.size(time_dim), input.size(batch_dim)
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
+    steps, batch = input.size(time_dim), input.size(batch_dim)
     if len(counts) != batch:
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} "

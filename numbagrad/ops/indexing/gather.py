@@ -47,7 +47,7 @@ Array = np.ndarray[Any, Any]
 # --- checks of indices ----------------------------------------------------------------------------
 
 
-def _index_of(name: str, index: Tensor) -> Array:
+def index_of(name: str, index: Tensor) -> Array:
     if index._array.dtype not in (np.int64, np.int32):
         if not index._array.size:  # as torch, which looks at the dtype of places alone
             return np.zeros(index._array.shape, np.int64)
@@ -61,7 +61,7 @@ def _int64(name: str, index: Tensor) -> Tensor:
         return index
     if index._array.dtype == np.int32 and is_transformed(index):
         return cast(index, INT64)
-    return index_tensor(index, _index_of(name, index))
+    return index_tensor(index, index_of(name, index))
 
 
 def _check_rows(index: Array, size: int) -> None:
@@ -105,7 +105,7 @@ def check_index(name: str, input: Tensor, dim: int, index: Tensor) -> Array:
     """Check shapes, dtype and range of an index of gather or scatter; int64 indices."""
     if is_transformed(index):
         return index._array
-    array = _index_of(name, index)
+    array = index_of(name, index)
     _check_places(name, input._array, dim, array)
     return array
 

@@ -213,9 +213,11 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {rank} dimensions")
     kept = dimension(rank, dim)
     others = [d for d in range(rank) if d != kept]
-    length = vector_norm(input, p, others, True)
-    factor = where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
-    return input * factor
+    # Where nothing is shortened, no length has a gradient: that of a NaN would be NaN.
+    longer = vector_norm(input.detach(), p, others, True) > maxnorm
+    chosen = where(longer, input, 0)
+    shortened = chosen * (maxnorm / (vector_norm(chosen, p, others, True) + 1e-7))
+    return where(longer, shortened, input)
 
 
 install_in_place(renorm)

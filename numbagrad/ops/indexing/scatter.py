@@ -37,6 +37,7 @@ from .gather import (
     check_index,
     checking,
     gather_operator,
+    index_of,
     index_tensor,
     padded,
     scatter_add_operator,
@@ -54,6 +55,7 @@ def _check_scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Tenso
     own = input._array.shape
     source = () if src is None else src._array.shape
     if src is not None and src._array.dtype != input._array.dtype:
+        index_of(name, index)  # of which torch tells first
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     array = check_index(name, input, dim, index)
     for place, size in enumerate(array.shape if own else ()):

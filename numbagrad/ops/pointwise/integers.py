@@ -86,20 +86,15 @@ for _function in (gcd, lcm, ldexp):
     install_in_place(_function)
 
 
-_exponent = TensorOperator(
-    "frexp_exponent",
-    lambda input: np.asarray(np.frexp(input)[1], np.int32),
-    {},
-    batch=stacked(),
-)
-_mantissa = TensorOperator(
+def _split(array: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+    mantissa, exponent = np.frexp(array)
+    return np.asarray(mantissa), np.asarray(exponent, np.int32)
+
+
+_frexp = TensorOperator(
     "frexp",
-    lambda input: np.asarray(np.frexp(input)[0]),
-    {
-        "input": lambda grad, input: (
-            grad * exp2(cast(-_exponent(input.detach()), input._array.dtype))
-        ),
-    },
+    lambda input: _split(input),
+    {"input": lambda grad, result1: grad[0] * exp2(cast(-result1, grad[0]._array.dtype))},
     batch=stacked(),
 )
 
@@ -113,7 +108,7 @@ def frexp(input: Tensor) -> Any:
     """
     if not input.is_floating_point():
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    return return_types.frexp(_mantissa(input), _exponent(input.detach()))
+    return return_types.frexp(*_frexp(input))
 
 
 # --- which with which -----------------------------------------------------------------------------

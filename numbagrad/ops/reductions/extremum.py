@@ -316,7 +316,7 @@ def min(input: Tensor, dim: int | Tensor = NOT_GIVEN, keepdim: bool = False, **n
 # --- indices --------------------------------------------------------------------------------------
 
 
-def _index_of(which: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+def index_of(which: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     array = input._array
     name = f"arg{which}"
     if keepdim is not False and keepdim is not True:
@@ -385,13 +385,13 @@ _indices = {
 @method()
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the first largest element, in all elements or along ``dim``."""
-    return _index_of("max", input, dim, keepdim)
+    return index_of("max", input, dim, keepdim)
 
 
 @method()
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the first smallest element, in all elements or along ``dim``."""
-    return _index_of("min", input, dim, keepdim)
+    return index_of("min", input, dim, keepdim)
 
 
 # --- median ---------------------------------------------------------------------------------------

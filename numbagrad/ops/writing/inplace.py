@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...autograd.grad_mode import enable_grad
+from ...autograd.grad_mode import inference_mode
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.hooks import tensor_hooks as hooks
 from ...autograd.tensor_interface import bump_version
@@ -219,12 +219,12 @@ def reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor
         hooks.fit_gradients(tensor)
     # A view knows where it lies in its base, also if it was given another shape unrecorded.
     follows = recorded or (tensor._producer is not None and tensor._is_view())
-    before = new_tensor(tensor._array, tensor._requires_grad, tensor._producer, tensor._output_nr)
+    history = tensor._requires_grad, tensor._producer, tensor._output_nr
     if follows and not recorded:
-        with enable_grad():
-            made = view(before)
+        with inference_mode(False):  # which records whatever was switched off
+            made = view(new_tensor(tensor._array, *history))
     else:
-        made = view(before)
+        made = view(new_tensor(tensor._array, *history))
     tensor._array = made._array
     bump_version(tensor)
     if follows:
