@@ -259,7 +259,6 @@ def test_special_numbers(entry, dtype):
 
 #: Where the first gradient at a special number is another than in torch.
 OTHER_GRADIENTS = {
-    "pow_minus_half": "NaN at -inf, where the function is NaN",
     "acosh": "at -1, outside the domain",
     "digamma": "infinite at its poles",
     "lgamma": "see digamma",
