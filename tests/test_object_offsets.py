@@ -7,7 +7,7 @@ import ctypes
 
 import pytest
 
-from numbagrad.program import object_offsets as words
+from numbagrad.native import object_offsets as words
 
 
 def holds(found):

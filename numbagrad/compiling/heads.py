@@ -1,7 +1,7 @@
 """The parts of functions, classes, cells and tensors that are read to see whether they changed.
 
 ``walk.py`` gives these functions to ``Watched``: each reads, in Python, what the words of
-``program/object_offsets.py`` tell to compiled code.
+``native/object_offsets.py`` tell to compiled code.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from ..native.object_offsets import PARTS_OF_FUNCTION, has_attributes, words_of_default
 from ..ops.methods.on_demand import METHODS
 from ..optim.optimizer import Optimizer
 from ..program.compiled_guards import Words
-from ..program.object_offsets import PARTS_OF_FUNCTION, has_attributes, words_of_default
 from ..tensor import Tensor
 from .classes import is_a, scope_of, without_asking
 from .object_state import is_plain

@@ -19,11 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ops.operators.composite import Composite
-from ..optim.optimizer import Optimizer
-from ..optim.parameter_group import ParameterGroup
-from ..program.compiled_guards import Entries
-from ..program.object_offsets import (
+from ..native.object_offsets import (
     has_attributes,
     words_of_class,
     words_of_function,
@@ -32,6 +28,10 @@ from ..program.object_offsets import (
     words_of_slots,
     words_without_dictionary,
 )
+from ..ops.operators.composite import Composite
+from ..optim.optimizer import Optimizer
+from ..optim.parameter_group import ParameterGroup
+from ..program.compiled_guards import Entries
 from ..random import Generator
 from ..tensor import Tensor
 from .c_functions import is_known, is_known_class

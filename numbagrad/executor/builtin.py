@@ -7,7 +7,6 @@ calling any builtin costs, with no boxing of arguments in between.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import weakref
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import numpy as np
 from ..codegen.record import Record, row_of, size_of
 from ..dtype import bfloat16
 from ..native import layout
+from ..native.c_structures import new_builtin, numpy_function
 from ..native.layout import LaunchTable, Runtime, Slot, Slots
 from ..type_names import type_name
 from . import capture
@@ -26,7 +26,6 @@ from .memory import buffers as memory
 from .mode import NATIVE
 from .threads import pool
 
-_METHOD_FASTCALL = 0x0080
 _FASTCALL_SIGNATURE = "int64(int64, int64, int64)"
 _NEW_ARRAY_SLOT = 93  # PyArray_New in NumPy's C API table, fixed by its ABI
 _NEW_FROM_DESCRIPTOR_SLOT = 94  # PyArray_NewFromDescr
@@ -88,27 +87,9 @@ def _described(operand: Any) -> str:
     return type_name(operand)
 
 
-class _MethodDefinition(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]
-
-
-_new_builtin = ctypes.pythonapi.PyCFunction_NewEx
-_new_builtin.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-_new_builtin.restype = ctypes.py_object
-_keep_alive: list[Any] = []  # method definitions must outlive their builtins
-
-
 def make_builtin(name: str, address: int, table: Record | np.ndarray) -> Callable[..., Any]:
     """A builtin that calls the fastcall function at ``address``, whose self is a table's words."""
-    definition = _MethodDefinition(name.encode(), address, _METHOD_FASTCALL, None)
-    _keep_alive.append(definition)
-    words = table.words if isinstance(table, Record) else table
-    return _new_builtin(ctypes.addressof(definition), words, None)
+    return new_builtin(name, address, table.words if isinstance(table, Record) else table)
 
 
 def launcher(function: str, module: str = "launch", compiling: bool = True) -> int:
@@ -171,16 +152,6 @@ def _dtype_of_number(number: int) -> np.dtype | None:
         if np.dtype(code).num == number:
             return np.dtype(code)
     return None
-
-
-def numpy_function(slot: int) -> int:
-    """Address of a function of NumPy's C API, as its own headers look it up."""
-    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    pointer.restype = ctypes.c_void_p
-    api = ctypes.cast(pointer(capsule, None), ctypes.POINTER(ctypes.c_void_p))
-    return int(api[slot] or 0)
 
 
 class KernelTable:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import collections
-import ctypes
-import functools
-import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,8 +12,8 @@ import numpy as np
 from ..codegen.record import row_of, write_list
 from ..executor.builtin import launcher, make_builtin, runtime
 from ..native import guard_layout as words
+from ..native.c_structures import changes_are_counted
 from ..native.guard_layout import GuardTable
-from ..native.heads import DictionaryHead
 
 _KINDS = {
     dict: words.DICTIONARY, list: words.LIST, types.CellType: words.CELL, set: words.EMPTY_SET,
@@ -46,8 +43,8 @@ class Words:
     """Words of memory in the heads of objects, which change when Python gives the object others.
 
     ``read`` says where they are, the bits that matter, and what these are now: for a class that an
-    object has, its dictionary, the code of a function (``object_offsets.py``). ``owner`` is kept
-    alive, so that the words stay its own.
+    object has, its dictionary, the code of a function (``native/object_offsets.py``). ``owner`` is
+    kept alive, so that the words stay its own.
     """
 
     __slots__ = ("owner", "read")
@@ -70,26 +67,6 @@ def can_watch(container: Any) -> bool:
     if isinstance(container, collections.OrderedDict):
         return len(container) < 2
     return isinstance(container, (dict, list, types.CellType, Entries, Words))
-
-
-@functools.lru_cache(maxsize=1)
-def _changes_are_counted() -> bool:
-    """Whether each change of a dictionary gives it a number of its own, as PEP 509 says.
-
-    CPython does so up to 3.11; later the word is used for something else.
-    """
-    if sys.implementation.name != "cpython" or sys.version_info >= (3, 12):
-        return False
-    probe: dict[str, Any] = {}
-    number = ctypes.c_int64.from_address(id(probe) + DictionaryHead.version.offset)
-    found = [number.value]
-    for change in (
-        lambda: probe.update(a=1.5), lambda: probe.update(a=2.5), lambda: probe.pop("a"),
-        lambda: probe.setdefault("b"), probe.clear,
-    ):  # fmt: skip
-        change()
-        found.append(number.value)
-    return len(set(found)) == len(found)
 
 
 def _row(kind: int, watched: int, size: int, values: int) -> tuple[int, ...]:
@@ -144,6 +121,6 @@ class Guards:
             rows.append(_row(kind, id(watched), len(values) // (2 if keyed else 1), start))
             start += 8 * len(values)
         table.runtime = runtime().address
-        table.versioned = _changes_are_counted()
+        table.versioned = changes_are_counted()
         self._tables = write_list(table.containers, rows), addresses, head_words
         self.unchanged = make_builtin("unchanged", launcher("unchanged", "guards"), table)

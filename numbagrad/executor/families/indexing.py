@@ -16,8 +16,9 @@ from ... import half_precision as half
 from ...backend import foreign
 from ...dtype import from_numpy, name_of
 from ...native.array_launch_layout import VIEW_DIMENSIONS, ViewTable
+from ...native.c_structures import numpy_function
 from .. import capture
-from ..builtin import launcher, make_builtin, numpy_function
+from ..builtin import launcher, make_builtin
 from ..mode import NATIVE
 from ..plan.spaces import around
 from ..word_kernel import WordKernel

@@ -22,7 +22,7 @@ import numpy as np
 from ...codegen import loader
 from ...native import buffer_layout, layout
 from ...native.buffer_layout import Pool
-from ...native.heads import ArrayHead, ObjectHead
+from ...native.c_structures import MemoryHandler, arrays_have_handlers
 from ...native.layout import Runtime
 from ..cache import library
 
@@ -165,20 +165,6 @@ _FUNCTIONS = (
 )
 
 
-class _Handler(ctypes.Structure):
-    """NumPy's PyDataMem_Handler."""
-
-    _fields_ = [
-        ("name", ctypes.c_char * 127),
-        ("version", ctypes.c_uint8),
-        ("context", ctypes.c_void_p),
-        ("malloc", ctypes.c_void_p),
-        ("calloc", ctypes.c_void_p),
-        ("realloc", ctypes.c_void_p),
-        ("free", ctypes.c_void_p),
-    ]
-
-
 _CAPSULE_NAME = b"mem_handler"  # what NumPy wants it to be called
 
 
@@ -205,7 +191,9 @@ def install(runtime: Runtime) -> None:
     runtime.stream_bytes = stream_bytes()
     process = ctypes.CDLL(None) if os.name == "posix" else None
     possible = all(hasattr(process, name) for name in ("aligned_alloc", "madvise"))
-    runtime.large_bytes = buffer_layout.LARGE_BYTES if possible and _has_handlers() else sys.maxsize
+    runtime.large_bytes = (
+        buffer_layout.LARGE_BYTES if possible and arrays_have_handlers() else sys.maxsize
+    )
     runtime.buffers = _control_block().address
     runtime.prepare_pool = id(_prepare_pool)
     _keep_for_ever(_prepare_pool)
@@ -231,18 +219,6 @@ def _prepare_pool() -> None:
         runtime.new_large_array = address
 
 
-def _has_handlers() -> bool:
-    """Whether arrays have the handler of their memory where the pool will put it (NEP 49)."""
-    if np.ndarray.__basicsize__ < ArrayHead.handler.offset + 8:
-        return False
-    array = np.empty(1)
-    found = ctypes.c_int64.from_address(id(array) + ArrayHead.handler.offset).value
-    capsule = type(np._core._multiarray_umath._ARRAY_API)  # type: ignore[attr-defined]
-    return found != 0 and ctypes.c_int64.from_address(found + ObjectHead.type.offset).value == id(
-        capsule
-    )
-
-
 def _make_pool(block: Pool, compiling: bool) -> int:
     """Make the handler, of functions that NumPy calls; returns what makes large arrays.
 
@@ -265,7 +241,7 @@ def _make_pool(block: Pool, compiling: bool) -> int:
 
 def _new_handler(block: Pool, functions: Sequence[int]) -> Any:
     """The capsule by which NumPy knows the pool: arrays that lie in it are freed through it."""
-    handler = _Handler(b"numbagrad", 1, block.address, *functions)
+    handler = MemoryHandler(b"numbagrad", 1, block.address, *functions)
     name = ctypes.create_string_buffer(_CAPSULE_NAME)
     new_capsule = ctypes.pythonapi.PyCapsule_New
     new_capsule.argtypes = [ctypes.c_void_p] * 3

@@ -8,7 +8,6 @@ compiler, Python code does the same.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import sys
 from collections.abc import Callable, Sequence
@@ -26,6 +25,7 @@ from ...executor.builtin import launcher, make_builtin, runtime
 from ...executor.cache.deferred import Deferred
 from ...executor.families.pointwise import PointwiseProgram
 from ...native import layout
+from ...native.c_structures import distance_of_slots, slot_offset
 from ...native.layout import NodeRecipe, OperatorTable, Recipe
 from ...tensor import Tensor, TensorState, new_tensor
 from ...transforms import levels
@@ -145,22 +145,6 @@ _DELETED = (
 )
 
 
-def _slot_offset(cls: type, name: str) -> int:
-    """Bytes from the start of an instance to one of its slots."""
-    probe: Any = np.zeros(()).view(cls) if issubclass(cls, np.ndarray) else _new(cls)
-    marker = object()
-    setattr(probe, name, marker)
-    words = (ctypes.c_int64 * (cls.__basicsize__ // 8)).from_address(id(probe))
-    return 8 * list(words).index(id(marker))
-
-
-def _distance_of_slots(of: type, within: type) -> int:
-    """How many bytes further from the start the slots of one class lie in another that has them."""
-    slots = of.__slots__  # type: ignore[attr-defined]
-    (distance,) = {_slot_offset(within, name) - _slot_offset(of, name) for name in slots}
-    return distance
-
-
 @functools.lru_cache(maxsize=1)
 def described_runtime() -> layout.Runtime:
     """The runtime block, with what compiled code must know of Tensors and nodes."""
@@ -168,7 +152,7 @@ def described_runtime() -> layout.Runtime:
     for kind, (cls, names) in _SLOTS.items():
         record = getattr(block, kind)
         for field, name in names.items():
-            setattr(record, field, _slot_offset(cls, name))
+            setattr(record, field, slot_offset(cls, name))
     block.tensor_type = id(Tensor)
     block.saved_input_type = id(SavedInput)
     block.saved_output_type = id(SavedOutput)
@@ -218,7 +202,7 @@ def _install_duals() -> None:
     """Have the other launchers go on to those of forward mode."""
     block = described_runtime()
     block.dual_type = id(levels.Dual)
-    block.own_state = _distance_of_slots(levels.Dual, levels.Transformed)
+    block.own_state = distance_of_slots(levels.Dual, levels.Transformed)
     block.forward_mode = id(levels.DUAL)
     block.level_type = id(levels.Level)
     block.level_stack = id(levels.stack)
