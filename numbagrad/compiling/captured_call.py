@@ -313,7 +313,10 @@ class CapturedCall(ProgramPair):
             version_cell_of(place.find(leaves))[0] += count
 
     def _undoing(self, leaves: Sequence[Any], run: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of ``run``; if that raises, its writes are taken back."""
+        """The result of ``run``; if that raises, its writes are taken back.
+
+        Not if an exchange with other processes raised: then that comes through.
+        """
         undo = self._undo
         if undo.needed:
             undo.prepare(self._given_with(leaves))
@@ -323,6 +326,10 @@ class CapturedCall(ProgramPair):
             undo.forget()
             raise
         except BaseException as problem:
+            if self.program.exchange_error is problem:  # others would not take part again
+                self.program.exchange_error = None
+                undo.forget()
+                raise
             undo.take_back()
             if isinstance(problem, Exception):
                 raise Failed from problem

@@ -3,7 +3,8 @@
 An operator may raise in a program as it does in the function, with values that are out of range.
 What the function does then, which may be to catch that, is not in the program: the state is made
 what it was before the run, and the function is called. ``captured_call.py`` does so around each
-run that may raise.
+run that may raise. An exchange with other processes is not made again, as they would not take part:
+what it raises comes through, and the state stays as it is then.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..executor.memory.arrays import copy_elements
-from ..executor.plan.operations import Array, Call, View, may_raise
+from ..executor.plan.operations import Array, Call, Operation, View, may_raise
 from ..program.program import Program, as_view
 from ..random import Generator
 
 _NOTHING = np.empty(0, np.int64)
+
+
+def _exchanges(operation: Operation) -> bool:
+    return isinstance(operation, Call) and operation.exchanges
 
 
 class Failed(Exception):  # noqa: N818 - a signal inside this package
@@ -39,7 +44,7 @@ class Undo:
         self._program = program
         slots = {view.memory: k for k, view in enumerate(program.given)}
         moments = program.moments
-        unsure = [k for k, operation in enumerate(moments) if may_raise(operation)]
+        unsure = [k for k, each in enumerate(moments) if may_raise(each) and not _exchanges(each)]
         before = moments[: unsure[-1] + 1] if unsure else []
         #: Parts of given memory that are written, by the number of the array given.
         self._written: dict[tuple[Any, ...], tuple[int, View]] = {}

@@ -320,10 +320,11 @@ def draw(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
 def exchange(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
     """``function(array, *arguments)``, which writes ``array`` with what other processes have.
 
-    A program calls it at each run, in the order of the captured call, and not in a rehearsal.
+    A program calls it at each run, in the order of the captured call, and not in a rehearsal. What
+    it raises comes through: other processes would not take part in a second call of the function.
     """
     found = active and current_trace()
     if found is None:
         function(array, *arguments)
     else:
-        found.write(function, array, *arguments, effect=True)
+        found.write(function, array, *arguments, effect=True, exchanges=True)

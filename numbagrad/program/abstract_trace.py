@@ -76,7 +76,13 @@ class AbstractTrace(Trace):
         """See :class:`Trace`."""
         self.fail(f"the function {name} of a user")
 
-    def write(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> None:
+    def write(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        effect: bool = False,
+        exchanges: bool = False,
+    ) -> None:
         """See :class:`Trace`."""
         self.fail(f"{getattr(function, '__name__', function)}, which writes in Python")
 

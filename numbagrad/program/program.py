@@ -428,7 +428,11 @@ class Program:
 
     def _call(self, call: Call, arrays: list[Any]) -> None:
         """Call a Python function, and keep the arrays it makes."""
-        made = call.function(*self._arrays_for(call.arguments, arrays))
+        given = self._arrays_for(call.arguments, arrays)
+        if call.exchanges:
+            self._exchange(call, given)
+            return
+        made = call.function(*given)
         outputs = made if isinstance(made, (tuple, list)) else (made,)
         for view, array in zip(call.outputs, outputs, strict=False):
             if array.shape != view.shape:
@@ -445,6 +449,17 @@ class Program:
                 if arrays[slot] is None:
                     arrays[slot] = np.empty_like(view.memory.array)
                 as_view(arrays[slot], view)[...] = array
+
+    #: What an exchange with other processes raised in the last run, until somebody has seen it.
+    exchange_error: BaseException | None = None
+
+    def _exchange(self, call: Call, given: Sequence[Any]) -> None:
+        """Take part in an exchange with other processes, which writes the first array given."""
+        try:
+            call.function(*given)
+        except Exception as problem:
+            self.exchange_error = problem
+            raise
 
     def _arrays_for(self, arguments: Any, arrays: Sequence[Any]) -> Any:
         """Arguments with arrays in the places of views."""

@@ -533,14 +533,22 @@ class Trace:
         root = root_of(array)
         return any([root_of(x) is root for x in arrays_in(arguments)])
 
-    def write(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> None:
+    def write(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        effect: bool = False,
+        exchanges: bool = False,
+    ) -> None:
         """``function(*arguments)``, which writes its first argument and returns nothing."""
         with capture.noting_exceptions(), self.pause():
             function(*arguments)
         name = name_of(function)
         self.memory(arguments[0], made=id(root_of(arguments[0])) not in self.outside)
         passed = self._passed(arguments)
-        self.operations.append(Call(name, function, passed, (), (passed[0],), effect))
+        written = (passed[0],)
+        call = Call(name, function, passed, (), written, effect, exchanges=exchanges)
+        self.operations.append(call)
 
     def check_written(self, array: Array) -> None:
         """Fail unless an operation since the last check writes the memory of an array."""

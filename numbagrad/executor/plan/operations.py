@@ -407,6 +407,8 @@ class Call(Operation):
     effect: bool = False
     #: Whether it only raises or does nothing.
     check: bool = False
+    #: Whether other processes take part: if it raises, the function is not called in its place.
+    exchanges: bool = False
 
     @property
     def reads(self) -> Iterator[View]:

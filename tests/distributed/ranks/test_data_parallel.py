@@ -10,7 +10,7 @@ import pytest
 import numbagrad as torch
 from numbagrad import distributed as dist
 from numbagrad import nn
-from numbagrad.distributed import shared_sums
+from numbagrad.distributed import reducer, shared_sums
 from numbagrad.distributed.algorithms.ddp_comm_hooks import default_hooks
 from numbagrad.distributed.reducer import buckets_of
 from numbagrad.nn.parallel import DistributedDataParallel
@@ -87,6 +87,30 @@ def test_it_trains_as_one_process_does(
         assert len(starts) == len(waits) == len(parallel.reducer.buckets)
         # The first sum is under way while launches of the backward run.
         assert any(["matmul" in name for name in names[starts[0] : waits[0]]])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_exchange_that_fails_is_not_made_again(world, compiled, monkeypatch):
+    """Others would not take part in a second one; the step raises and updates nothing."""
+    parallel = DistributedDataParallel(network())
+    step = stepper(parallel, torch.optim.SGD(parallel.parameters(), lr=0.1))
+    step = torch.compile(step) if compiled else step
+    for k in range(4):
+        step(*batch(k))
+    before, waits = copy.deepcopy(parallel.module), []
+
+    def wait(averaging):
+        waits.append(averaging)
+        raise RuntimeError("the network is down")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reducer._Averaging, "wait", wait)
+        with pytest.raises(RuntimeError, match="the network is down"):
+            step(*batch(4))
+    assert len(waits) == 1
+    assert all(map(torch.equal, parallel.module.parameters(), before.parameters()))
+    step(*batch(5))
+    assert same_on_all_ranks(parallel) and not close(parallel.module, before, 1e-7)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
