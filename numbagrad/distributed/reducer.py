@@ -267,8 +267,10 @@ class Reducer:
         if self.hook is None:
             self._give(place)
         # Only now those that were complete before: a product whose gradient is given next to it in
-        # a program writes it there itself, but not past the start of a sum.
-        self._start_complete()
+        # a program writes it there itself, but not past the start of a sum. That of the bias, whose
+        # gradient a layer gives just before that of its weight, starts none for the same reason.
+        if parameter._array.ndim != 1:
+            self._start_complete()
         if place not in self._unused:
             self._waiting[self._places[place][0]] -= 1
         for _, reduction in self._started:

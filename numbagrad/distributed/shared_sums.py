@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
+from ..executor.word_kernel import WordKernel
 from . import failure
 from .communicator import Array, Request, Requests, Sum
 
@@ -36,8 +37,18 @@ IS_POSSIBLE = (
     platform.machine() in ("x86_64", "AMD64")
     and os.environ.get("NUMBAGRAD_MPI_SHARED_MEMORY", "1") != "0"
 )
-#: What is added up at a time: it stays in the cache of a core.
+#: What is added up at a time of half precision: it stays in the cache of a core.
 _CHUNK_BYTES = 1 << 17
+#: Elements of a sum that are worth a thread of their own.
+_GRAIN = 1 << 18
+#: The kernels that add up, and how many numbers of theirs an element is.
+_SUMS = {
+    np.dtype(name): (WordKernel("kernels.reduction.shared_sum", f"sum_for_all_{real}"), count)
+    for name, real, count in (
+        ("float32", "float32", 1), ("float64", "float64", 1),
+        ("complex64", "float32", 2), ("complex128", "float64", 2),
+    )
+}  # fmt: skip
 #: Seconds in which a rank that waits gives up its core again and again, before it sleeps.
 _YIELD_SECONDS = 2e-3
 
@@ -138,8 +149,16 @@ class _State(Request):
         self._arrays, self.array = arrays, arrays[rank]
         count, share = len(self.array), math.ceil(len(self.array) / len(said))
         self._slice = rank * share, min((rank + 1) * share, count)
+        self._addresses = self._addresses_of_slices()
         self._count = -1  # as memory of zeros says
         self._stage = _ADDED
+
+    def _addresses_of_slices(self) -> Array | None:
+        """Where the slice of this rank begins in each array; None for half precision."""
+        if self.array.dtype not in _SUMS:
+            return None
+        first = self._slice[0] * self.array.itemsize
+        return np.array([each.ctypes.data + first for each in self._arrays], np.int64)
 
     def _are_all_at(self, stage: int) -> bool:
         value = self._count * _STAGES + stage
@@ -164,13 +183,15 @@ class _State(Request):
 
     def _add(self) -> None:
         """Add up the slice of this rank, for all."""
-        step = max(1, _CHUNK_BYTES // self.array.itemsize)
         first, last = self._slice
+        if self._addresses is not None:
+            kernel, count = _SUMS[self.array.dtype]
+            kernel.launch((last - first) * count, _GRAIN, self._addresses, len(self._arrays))
+            return
+        step = max(1, _CHUNK_BYTES // self.array.itemsize)
         for at in range(first, last, step):
-            total, *others = [each[at : min(at + step, last)] for each in self._arrays]
-            _add_to(total, others)
-            for each in others:
-                np.copyto(each, total)
+            parts = [each[at : min(at + step, last)] for each in self._arrays]
+            _add_halves(parts)
 
     def done(self) -> bool:
         self._all.advance()
@@ -186,17 +207,14 @@ class _State(Request):
                 time.sleep(20e-6)
 
 
-def _add_to(total: Array, others: Sequence[Array]) -> None:
-    """Add arrays to the first one; floats of two bytes are rounded once."""
-    kind = total.dtype
-    if kind.kind not in "fc" or kind.itemsize <= 2:
-        values = half.readable(total).astype(np.float32)
-        for each in others:
-            values += half.readable(each)
-        total[...] = half.converted(values, kind)
-        return
-    for each in others:
-        np.add(total, each, out=total)
+def _add_halves(arrays: Sequence[Array]) -> None:
+    """Write the sum of arrays of two-byte floats into each of them; it is rounded once."""
+    values = half.readable(arrays[0]).astype(np.float32)
+    for each in arrays[1:]:
+        values += half.readable(each)
+    rounded = half.converted(values, arrays[0].dtype)
+    for each in arrays:
+        each[...] = rounded
 
 
 #: States by number, as with the communicators of ``mpi.py``: ``compile`` watches what a step can
