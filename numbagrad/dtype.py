@@ -45,7 +45,7 @@ class dtype:
     is_complex: bool
     is_signed: bool
     has_fractions: bool
-    #: Of two bytes and computed with in float32: float16 and bfloat16.
+    #: Dtypes of two bytes that are computed with in float32: float16 and bfloat16.
     is_half: bool
     abbr: str
     _text: str

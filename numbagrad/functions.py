@@ -118,7 +118,7 @@ def _operators_among(values: Iterable[Any]) -> list[Operator]:
 
 
 def _named_by(function: Any) -> Iterator[Any]:
-    """What the text of a function of this library refers to, in that order."""
+    """The objects that the text of a function of this library names, in that order."""
     if hasattr(function, "composite"):
         yield function
         return

@@ -30,7 +30,7 @@ from .ops.methods.registry import method
 
 __all__: list[str] = []
 
-#: What stands for arguments that were not given, in functions of NumPy.
+#: Placeholders of functions of NumPy for arguments that were not given.
 _NO_VALUE: Any = getattr(np, "_NoValue", None)
 
 #: Python's operators of what NumPy calls when an array or a NumPy number stands first.
@@ -94,7 +94,7 @@ def _array_function(
 def _of_tensors(
     function: Any, twin: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """What ``twin`` computes; raises for arguments that it has no such thing for."""
+    """The result of ``twin``; raises for arguments that it has no counterpart for."""
     parameters = inspect.signature(twin)
     given = {
         name: value

@@ -61,7 +61,7 @@ def _prime_factors(number: int) -> list[int]:
 
 
 def _primitive_polynomials() -> Iterator[tuple[int, int]]:
-    """Those over two elements, by degree: x has as many powers as there are remainders."""
+    """Primitive polynomials over two elements, by degree: x has as many powers as remainders."""
     yield 3, 1
     degree = 1
     while True:

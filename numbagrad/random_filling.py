@@ -51,7 +51,7 @@ def _copy_without_overflow(target: np.ndarray, source: np.ndarray) -> None:
 _LIMITS = {each.numpy: finfo(each) for each in (float16, bfloat16, float32, float64)}
 _LARGEST = {dtype: limits.max for dtype, limits in _LIMITS.items()}
 _UNIFORM = {dtype: f"uniform_{limits.dtype}" for dtype, limits in _LIMITS.items()}
-#: Those that draw groups of 16 into the array itself.
+#: Kernels that draw groups of 16 into the array itself.
 _GROUPED_NORMAL = {each.numpy: f"normal_{each.name}" for each in (float32, float64)}
 
 

@@ -66,7 +66,7 @@ svd = _named("svd", "U", "S", "V")
 topk = _named("topk", "values", "indices")
 triangular_solve = _named("triangular_solve", "solution", "cloned_coefficient")
 
-#: What functions return whose results were written into an ``out``, under torch's names.
+#: Results of functions that wrote into an ``out``, under torch's names.
 _WRITTEN = (
     "aminmax", "cummax", "cummin", "frexp", "geqrf", "histogram", "kthvalue",
     "linalg_cholesky_ex", "linalg_eig", "linalg_eigh", "linalg_inv_ex", "linalg_ldl_factor",

@@ -23,7 +23,7 @@ _DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
 
 
 class _Settings:
-    """What was set, one of each a process."""
+    """The settings, one of each a process."""
 
     precision = "highest"
     deterministic = False

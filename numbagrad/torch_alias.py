@@ -122,7 +122,7 @@ class Finder:
     """Finds ``torch.*`` and the metadata of a distribution ``torch``, while this package is it."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """What loads ``torch.x``; None for other names, and where another torch is imported."""
+        """The loader of ``torch.x``; None for other names, and where another torch is imported."""
         if not name.startswith("torch.") or not is_torch():
             return None
         real = _OURS + name[len("torch") :]

@@ -266,7 +266,7 @@ def run_program(name: str) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Of processes that compile for this CPU what else would come from the package."""
+    """The environment of processes that compile for this CPU what else the package would bring."""
     return {**os.environ, "NUMBAGRAD_SHIPPED": "0"}
 
 

@@ -40,3 +40,19 @@ def test_every_name_of_the_tour_is_in_its_file():
         code = (ROOT / "numbagrad" / path).read_text()
         for name in filter(None, (first, second)):
             assert re.search(rf"\b(def|class) {name}\b", code), (name, path)
+
+
+#: Pronouns that leave the reader to find the subject.
+HIDDEN_SUBJECT = re.compile(
+    r'^[ \t]*(?:r?"""|#: )((?:What|Who|Whom|Whose|That of|Those|Of)\b.*)', re.MULTILINE
+)
+
+
+def test_docstrings_begin_with_their_subject():
+    """With a noun or a verb: "the kernel", "returns", not "what there is of it"."""
+    found = [
+        f"{path.relative_to(ROOT)}: {head}"
+        for path in (ROOT / "numbagrad").rglob("*.py")
+        for head in HIDDEN_SUBJECT.findall(path.read_text())
+    ]
+    assert not found

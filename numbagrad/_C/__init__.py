@@ -1,4 +1,4 @@
-"""What programs take from torch's extension module: questions to the engine, classes of nodes.
+"""Names of torch's extension module that programs use: questions to the engine, classes of nodes.
 
 torch keeps these names in C++. Here they are those of ``autograd``, under the names by which hooks,
 checkpoints and tests of torch programs reach them; ``_functions`` and ``_autograd`` are as there.

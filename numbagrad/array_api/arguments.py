@@ -1,4 +1,4 @@
-"""What the functions of the array API ask of their arguments: promotion, axes, devices."""
+"""Arguments of functions of the array API: promotion, axes, devices."""
 
 from __future__ import annotations
 

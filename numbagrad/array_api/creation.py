@@ -305,7 +305,7 @@ def default_dtypes(*, device: Any = None) -> dict[str, DType]:
 
 
 class Info:
-    """What ``__array_namespace_info__`` returns: capabilities, devices and dtypes."""
+    """The result of ``__array_namespace_info__``: capabilities, devices and dtypes."""
 
     def capabilities(self) -> dict[str, Any]:
         """Masks as indices and shapes that depend on elements are there; 64 dimensions."""

@@ -76,5 +76,5 @@ def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor
 
 
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
-    """What undoes ``fftshift``."""
+    """The inverse of ``fftshift``."""
     return torch.fft.ifftshift(x, axes)

@@ -370,7 +370,7 @@ class Function(FunctionCtx):
     boxed_grads_call = False
     #: Whether ``forward`` is a method of instances, as in 2017.
     _has_instance_methods = False
-    #: Of an instance of 2017 that was called: a weak reference to its node.
+    #: A weak reference to the node of an instance of 2017 that was called.
     _node: weakref.ref[BackwardCFunction] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -34,7 +34,7 @@ def is_flash_attention_available() -> bool:
 
 
 def flash_sdp_enabled() -> bool:
-    """What ``enable_flash_sdp`` was told last."""
+    """The last setting of ``enable_flash_sdp``."""
     return _enabled["flash"]
 
 
@@ -44,7 +44,7 @@ def enable_flash_sdp(enabled: bool) -> None:
 
 
 def mem_efficient_sdp_enabled() -> bool:
-    """What ``enable_mem_efficient_sdp`` was told last."""
+    """The last setting of ``enable_mem_efficient_sdp``."""
     return _enabled["mem_efficient"]
 
 
@@ -54,7 +54,7 @@ def enable_mem_efficient_sdp(enabled: bool) -> None:
 
 
 def math_sdp_enabled() -> bool:
-    """What ``enable_math_sdp`` was told last."""
+    """The last setting of ``enable_math_sdp``."""
     return _enabled["math"]
 
 
@@ -64,7 +64,7 @@ def enable_math_sdp(enabled: bool) -> None:
 
 
 def cudnn_sdp_enabled() -> bool:
-    """What ``enable_cudnn_sdp`` was told last."""
+    """The last setting of ``enable_cudnn_sdp``."""
     return _enabled["cudnn"]
 
 

@@ -4,7 +4,7 @@ _fastpath = True
 
 
 def get_fastpath_enabled() -> bool:
-    """What ``set_fastpath_enabled`` was told last."""
+    """The last setting of ``set_fastpath_enabled``."""
     return _fastpath
 
 

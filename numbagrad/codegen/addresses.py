@@ -170,7 +170,7 @@ class _Running(threading.local):
 
 _running = _Running()
 
-#: What makes the Python functions of kernels, by address, or by what stands for one.
+#: Makers of the Python functions of kernels, by address, or by the number that stands for one.
 _makers: dict[int, Callable[[], Callable[[int, int, int], None]]] = {}
 _functions: dict[int, Callable[[int, int, int], None]] = {}
 

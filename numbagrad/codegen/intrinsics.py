@@ -1,4 +1,4 @@
-"""What kernels are written in, beyond plain arithmetic: memory by address, bits, fused operations.
+"""The language of kernels beyond plain arithmetic: memory by address, bits, fused operations.
 
 Imported by generated kernels and by the hand-written ones, therefore only when compiling. Every
 function becomes one or two machine instructions; called from Python, it does the same there.
@@ -73,7 +73,7 @@ def _pointer(builder, address, element_type):
     return builder.inttoptr(address, element_type.as_pointer())
 
 
-#: Of the modules that are being made: the alias scope of every number, and what tells one of them
+#: For each module that is being made, the alias scope of every number, and the key of one of them
 #: from all others.
 _scopes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
@@ -308,7 +308,7 @@ fma = _float_primitive("fma", fused_multiply_add, 3, "``x * y + z``, rounded onc
 
 @primitive(np.fmod)
 def fmod(typing_context, x, y):
-    """What remains of x / y rounded towards zero, with the sign of x: C's function."""
+    """The remainder of x / y rounded towards zero, with the sign of x: C's function."""
 
     def codegen(context, builder, signature, arguments):
         return builder.frem(*arguments)

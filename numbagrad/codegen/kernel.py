@@ -120,7 +120,7 @@ class Kernel:
 
     @functools.cached_property
     def values(self) -> Values:
-        """What stands for the variables of the text in this kernel."""
+        """The values of the variables of the text in this kernel."""
         return self._values() if callable(self._values) else self._values
 
     @functools.cached_property

@@ -18,7 +18,7 @@ from ..interrupts import uninterrupted
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
 
-#: What holds the machine code; a reference to this list keeps all of it in memory.
+#: Owners of the machine code; a reference to this list keeps all of it in memory.
 engines: list[llvm.ExecutionEngine] = []
 _lock = threading.RLock()
 
@@ -69,7 +69,7 @@ LEVELS = {
     "aarch64": Target("generic", "+neon", "aarch64-unknown-linux-gnu", 128, True, True),
 }
 
-#: What a CPU must have to run kernels of an x86 level, beside what all with these have.
+#: Features that a CPU needs to run kernels of an x86 level, beside those that come with these.
 _NEEDED = {
     "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "bmi2", "f16c", "fma"),
     "x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
@@ -105,7 +105,7 @@ def host_level() -> str | None:
 
 @functools.lru_cache(maxsize=1)
 def target() -> Target:
-    """What this process compiles for: this CPU, or the level that NUMBAGRAD_TARGET names.
+    """The target of this process: this CPU, or the level that NUMBAGRAD_TARGET names.
 
     Programs ask for it whenever they are made: LLVM, and the locks it takes, only once.
     """

@@ -69,7 +69,7 @@ class _TranslateByteCode(_Pass):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _PrepareBlocks(_Pass):
-    """What type inference and lowering rely on, where no variable owns a reference."""
+    """The blocks as type inference and lowering need them, where no variable owns a reference."""
 
     _name = "numbagrad_prepare_blocks"
 

@@ -78,7 +78,7 @@ class _TypingContext(typing.BaseContext):
 
     def init(self) -> None:
         self._answers: dict[Any, Any] = {}
-        #: What no rule takes without the value of a constant among the arguments.
+        #: Functions whose rules need the value of a constant among the arguments.
         self._refused: set[Any] = set()
 
     def load_additional_registries(self) -> None:

@@ -26,7 +26,7 @@ Values = list[Any]
 
 
 class TileShape(NamedTuple):
-    """What the vector registers of a CPU hold: decides which micro-kernels are built."""
+    """The capacity of the vector registers of a CPU: decides which micro-kernels are built."""
 
     element: ir.Type  # float or double
     lanes: int  # elements in a vector

@@ -96,7 +96,7 @@ def with_inputs(
 
 
 def with_plain_numbers(result: Any) -> Any:
-    """What a call returned, with ordinary numbers for those that say how they are used."""
+    """The results of a call, with ordinary numbers for those that note how they are used."""
     leaves, structure = flatten(result)
     if not any([is_given(leaf) for leaf in leaves]):
         return result

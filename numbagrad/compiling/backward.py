@@ -348,7 +348,7 @@ class CompiledFunctionBackward(Node):
         self.plan = plan
         self._output_count = outputs
         self.numbers = numbers
-        #: What must not be written: an array, the count of its writes, and what that is.
+        #: Memory that must not be written: an array, the count of its writes, and its value then.
         self.versions = watched
         super().__init__(edges, kept)
 

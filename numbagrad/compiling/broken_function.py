@@ -139,7 +139,7 @@ class BrokenFunction:
 
 
 def target_of(function: Callable[..., Any]) -> Any:
-    """What is cut in the place of a function: the ``forward`` of a module, a call of an object."""
+    """The function to cut in place of another: ``forward`` of a module, the call of an object."""
     if isinstance(function, types.MethodType) and function.__func__ is Module.__call__:
         module: Any = function.__self__
         return module.forward

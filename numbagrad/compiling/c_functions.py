@@ -47,7 +47,7 @@ _FUNCTIONS = {
     "_imp": frozenset(("lock_held", "acquire_lock", "release_lock")),
 }  # fmt: skip
 
-#: Those that answer differently at different times, or reach outside, though their module does not.
+#: Functions that give other answers at other times, or reach outside, unlike their module.
 _NOT_KNOWN = frozenset((
     "now", "utcnow", "today", "fromtimestamp", "localtime", "getcontext", "setcontext",
     "localcontext", "dlopen", "dlsym", "call_function", "string_at", "PyObj_FromPtr", "cache_clear",

@@ -42,7 +42,7 @@ from .watched import Assigned
 
 
 class States:
-    """What is known of the state that calls of a function reach, and whether they read it.
+    """Findings about the state that calls of a function reach, and whether they read it.
 
     A function that only clears gradients does not depend on what an optimizer remembers, and the
     next capture does not watch it.
@@ -94,7 +94,7 @@ class CallCapture:
         self.numbers = numbers
         #: The tensors that the call put in the place of others, as attributes of objects.
         self.assigned: list[Assigned] = []
-        #: What was captured for other numbers, if it holds but for these.
+        #: The program captured for other numbers, if it holds but for these.
         self.earlier = earlier
         self.trace = Trace()
         #: Whether another capture may do better.
@@ -192,7 +192,7 @@ class CallCapture:
             return None, str(reason)
 
     def _refused(self, reachable: ReachableState) -> str | None:
-        """What the call reads that nobody can watch, found out after it was read."""
+        """The first unwatchable object that the call reads, found out after it was read."""
         if reachable.always_refused is not None:
             return reachable.always_refused
         for code in reachable.executed:
@@ -203,7 +203,7 @@ class CallCapture:
         return None
 
     def _changed(self, reachable: ReachableState) -> str | None:
-        """What the call has changed so far that its program would depend on."""
+        """Changes that the call has made so far to state that its program would depend on."""
         for dictionary, key, positive in self.trace.anew:
             reachable.ignore(dictionary, key, positive, self._options_read)
         if self._states.may_assign:
@@ -225,7 +225,7 @@ class CallCapture:
         return same and structure == self.structure
 
     def difference(self, programs: list[CapturedCall], keys: list[Any]) -> str:
-        """What told the captures apart: those of one signature, or the signatures themselves.
+        """The difference between captures: those of one signature, or the signatures themselves.
 
         ``keys`` are all signatures, each with an entry for every leaf of the arguments at its end.
         """
@@ -288,7 +288,7 @@ class CallCapture:
         )  # fmt: skip
 
     def _passes(self) -> Sequence[str]:
-        """What the operations go through where they run.
+        """The passes of the backend on which the operations run.
 
         Raises:
             Unusable: if they touch several devices.

@@ -36,7 +36,7 @@ CHANGED = object()
 
 
 def _key(place: Place) -> int:
-    """What tells the tensors of places apart: numbers of arguments, and ids of the others."""
+    """The identity of the tensor of a place: the number of an argument, or an id."""
     return id(place.tensor) if place.argument is None else place.argument
 
 
@@ -132,7 +132,7 @@ class CapturedCall(ProgramPair):
 
     @property
     def given(self) -> list[Array]:
-        """What the program was last found to be given."""
+        """The arrays that the program was last found to be given."""
         return self._given
 
     @property

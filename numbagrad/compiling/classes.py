@@ -1,4 +1,4 @@
-"""What an object is and has, told without asking it: no code of the object's own class runs.
+"""Class and attributes of objects, read without running code of the object's own class.
 
 ``isinstance`` asks an object for ``__class__``, which a proxy answers by making what it stands for,
 and ``hasattr`` calls ``__getattr__``; either may count, or raise what it likes. The walk through

@@ -81,7 +81,7 @@ class Made:
     #: ``INFERENCE``.
     cell: Place | int | None
     version: int
-    #: Of a view: the tensor it is a view of, why it may not be written, and whether writes to the
+    #: The tensor that a view is a view of, why it may not be written, and whether writes to the
     #: base have to find it.
     base: Place | Made | None
     origin: str | None = None
@@ -101,7 +101,7 @@ class Made:
         return whole and view.dtype == array.dtype and not isinstance(self.cell, Place)
 
     def make_alone(self, results: Sequence[Array], leaves: Sequence[Any]) -> Tensor:
-        """What :meth:`make` does where it :attr:`is_alone`."""
+        """:meth:`make` for an effect that :attr:`is_alone`."""
         node = None
         if self.grad_fn is not None:
             node = FreedNode(())
@@ -196,7 +196,7 @@ def finder_of_all(
 
 
 class Run:
-    """What one run of a program made so far."""
+    """Results of one run of a program, as far as it has come."""
 
     __slots__ = ("results", "leaves", "graph", "made", "cells")  # half the time of a dataclass
 
@@ -245,7 +245,7 @@ class Live:
 
     @functools.cached_property
     def _given(self) -> list[tuple[Place, tuple[View, int] | None]]:
-        """Of the memory given that is kept: the tensor, and what is to be cut out of its array.
+        """The tensor in memory that was given and is kept, and the part to cut out of its array.
 
         Asked for by the first run: some owners are found after the backward was captured.
         """

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 #: Captures of one signature that may turn out useless before the function is left alone.
 PATIENCE = 8
-#: Those after which it is clear that calls change what they read.
+#: Captures after which it is clear that calls change what they read.
 SETTLED = 3
 #: Signatures of one function after which compile() asks whether something is wrong.
 MANY_SIGNATURES = 64
@@ -433,7 +433,7 @@ def _signature(leaf: Any) -> Any:
 
 
 def _value_of(leaf: Any) -> Any:
-    """What two arguments of one type have in common if they are equal; None for other objects.
+    """A key that two arguments of one type share if they are equal; None for other objects.
 
     Subclasses of these types may have attributes, and are told by their identity.
     """

@@ -66,7 +66,7 @@ _ON_DEMAND = frozenset([name for names in METHODS.values() for name in names.spl
 
 
 def seen_natively(value: Any) -> Any:
-    """What compiled code looks at in the place of a reader, if it can."""
+    """The words that compiled code compares in the place of a reader, if it can."""
     if type(value) is collections.defaultdict:
         return words_for(value, words_of_default)
     return value if is_a(value, set) else None
@@ -97,7 +97,7 @@ def entries_of(scope: Any) -> list[Any]:
     return [*scope.keys(), *scope.values()]
 
 
-#: What the dictionary of a tensor holds that is no state of its own, or that captures look at.
+#: Entries of a tensor's dictionary that are no state of its own, or that captures look at.
 _OWN = frozenset(("_accumulated", "_memory", "_view_origin", "_unrecorded_at", "_made_by"))
 
 

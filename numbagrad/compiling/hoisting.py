@@ -19,7 +19,7 @@ _CHANGING_METHODS = frozenset((
     "append", "appendleft", "extend", "insert", "update", "add", "pop", "popleft", "popitem",
     "clear", "setdefault", "remove", "discard",
 ))  # fmt: skip
-#: What programs set on tensors themselves.
+#: Attributes that programs set on tensors themselves.
 _STATE_OF_TENSORS = frozenset(("grad", "requires_grad"))
 _WORK = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.AugAssign, ast.Subscript)
 

@@ -32,11 +32,11 @@ from .reachable_state import ReachableState
 
 #: Functions in C that read or write an attribute by a name that they are given.
 _BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "__getattribute__"))
-#: Those that read all attributes of an object.
+#: Functions that read all attributes of an object.
 _ALL_NAMES = frozenset((
     "vars", "dir", "__dir__", "__reduce_ex__", "__reduce__", "__getstate__", "dump", "dumps",
 ))  # fmt: skip
-#: What answers by the address of an object; Python's library may ask, to tell objects apart.
+#: Functions of an object's address; Python's library may call them, to tell objects apart.
 _ADDRESSES = frozenset(("id", "hash"))
 #: The code of ``os.environ``: what it holds may change without a trace.
 _ENVIRONMENT = os.getenv.__code__.co_filename
@@ -146,7 +146,7 @@ _SETTINGS = frozenset([
 
 
 def _caller_of_public(frame: types.FrameType) -> types.FrameType:
-    """What called a function of the public namespace, past the checks of its arguments."""
+    """The caller of a function of the public namespace, past the checks of its arguments."""
     caller = frame.f_back or frame
     while caller.f_code.co_filename == argument_check.__file__ and caller.f_back is not None:
         caller = caller.f_back

@@ -45,7 +45,7 @@ _PLAIN = frozenset(map(id, PLAIN))
 MOST_BYTES = 1 << 16
 
 _C_DATA: Any = ctypes.c_int.__mro__[-2]  # the base of all ctypes
-#: What leads to memory that belongs to nobody in Python.
+#: Attributes that lead to memory that no object of Python owns.
 _C_POINTERS: Any = (
     ctypes.POINTER(ctypes.c_int).__mro__[1], ctypes.CFUNCTYPE(None).__mro__[1], ctypes.c_void_p,
     ctypes.c_char_p,
@@ -57,7 +57,7 @@ class _Named(typing.NamedTuple):
     field: int
 
 
-#: What reads a field of a named tuple.
+#: The descriptor that reads a field of a named tuple.
 _FIELD_OF_TUPLE: Any = type(vars(_Named)["field"])
 
 #: Objects that are what they are: what they refer to never changes.

@@ -86,7 +86,7 @@ def _pair_of(
 
 
 def kept_by(node: Any) -> Kept:
-    """What a node keeps for its backward."""
+    """The values that a node keeps for its backward."""
     visible(node)  # so that it names what it saved
     return node.name(), tuple(_described(node))
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 
 from ..program.callers import is_library
 
-#: What lies in the folder of Python's library and is no module that ``sys`` lists.
+#: Names in the folder of Python's library that are no module that ``sys`` lists.
 _STANDARD_FOLDERS = frozenset(("lib-dynload", "test"))
 #: Packages that are here for this one, even where an installer's records were removed.
 _REQUIRED = ("numpy", "numba", "llvmlite")

@@ -176,11 +176,11 @@ class ReachableState(Walk):
 
     @property
     def always_refused(self) -> str | None:
-        """What nobody can watch, and every call reads; None if there is nothing of the kind."""
+        """An unwatchable object that every call reads; None if there is none."""
         return next((each.what for each in self._refusals if each.name == ALWAYS), None)
 
     def refused_by(self, code: types.CodeType) -> tuple[str, int] | None:
-        """What code names and nobody can watch, and the line that does."""
+        """An unwatchable object that code names, and the line that does."""
         names = names_of(code)
         for part in _PARTS_OF_FUNCTIONS:
             if names.mentions(part):

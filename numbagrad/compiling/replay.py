@@ -25,13 +25,13 @@ from ..tensor import Tensor
 #: The lists of the table.
 _LISTS = ("arguments", "tensors", "roots", "kept", "results", "passed", "versions", "arrays")
 
-#: Of an argument that is told by its identity, what says no more.
+#: The entry of an argument that is compared by identity alone.
 _ANY_FORM = dict.fromkeys(("type", "flag", "kind", "rank", "sizes", "dtype", "gradient"), 0)
 
 
 @dataclasses.dataclass
 class Found:
-    """What was found to hold: the tensors that a call reaches, and what its program is given.
+    """A check that held: the tensors that a call reaches, and the arrays its program is given.
 
     Attributes:
         arguments: the arguments, in order.
@@ -137,7 +137,7 @@ class Replay:
         return self._alike(found, argument, address)
 
     def _alike(self, found: Found, tensor: Tensor, gradient: int) -> tuple[int, ...]:
-        """What a tensor has to be like, and the address of the same for its gradient."""
+        """The required layout of a tensor, and the address of the same for its gradient."""
         array = tensor._array
         return row_of(
             Argument,

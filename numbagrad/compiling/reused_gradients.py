@@ -22,7 +22,7 @@ _flag_of = operator.attrgetter("_requires_grad")
 
 
 def _count_of(owners: int) -> int:
-    """What ``map(sys.getrefcount, ...)`` says of an object that so many owners hold."""
+    """The count by ``map(sys.getrefcount, ...)`` of an object that so many owners hold."""
     owned = [object()] * owners
     return next(map(sys.getrefcount, owned))
 

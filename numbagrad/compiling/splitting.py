@@ -32,7 +32,7 @@ _FRAME_NAMES = frozenset(
 _FUTURE = functools.reduce(
     operator.or_, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
 )
-#: What a piece cannot hold, because it acts on the function that it is in, or outlives it.
+#: Statements that no piece can hold: they act on the function that they are in, or outlive it.
 _BOUND_TO_FRAME = (
     ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Delete,
     ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda,

@@ -1,4 +1,4 @@
-"""What reads the value of a number among the arguments without asking the number for it.
+"""Functions that read the value of a number among the arguments without asking the number.
 
 A captured call is given numbers that say how they are used (``program/input_numbers.py``).
 Classes written in C take the value of what looks like a number unnoticed; where code of users
@@ -21,7 +21,7 @@ _ASKING = frozenset((
     "dataclasses", "typing", "collections", "enum", "abc", "warnings", "copy", "types", "time",
     "random", "os", "sys", "logging", "gc", "threading", "weakref", "pathlib", "numba",
 ))  # fmt: skip
-#: What demands an ``int`` in C, though the rest of its module asks: builtins (globals), and
+#: Functions that demand an ``int`` in C, unlike the rest of their module: builtins (globals), and
 #: functions and classes that are named under a module or imported from one.
 _UNASKING_GLOBALS = frozenset(("pow",))
 _UNASKING = frozenset(("type", "ldexp", "deque"))

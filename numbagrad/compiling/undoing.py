@@ -31,7 +31,7 @@ class Failed(Exception):  # noqa: N818 - a signal inside this package
 
 
 class Undo:
-    """What the runs of one program may have written when an operation raises.
+    """Memory that a run of one program may have written when an operation raises, as it was before.
 
     Most often nothing: operations that may raise come first, and what a step writes, last.
 

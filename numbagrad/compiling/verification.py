@@ -161,7 +161,7 @@ class Rounding:
     def _added(
         self, k: int, array: Array, start: int, given: Sequence[Array] | None = None
     ) -> Array:
-        """What was added to a block of a given array, or all that is in one of a new array."""
+        """The sum that was added to a block of a given array, or the contents of a new one."""
         given = self._given if given is None else given
         now = _block(array, start)
         if k >= len(given):

@@ -80,7 +80,7 @@ from .watched import Watched
 
 #: Containers whose items are visited again for another name that leads to them.
 _CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque)
-#: Those that hold the same for ever; of a subclass, its attributes may change.
+#: Classes whose instances never change; of a subclass, the attributes may.
 _FIXED = (tuple, frozenset)
 
 #: In the place of a name: always read.
@@ -446,7 +446,7 @@ class Walk:
             self._state(name_of_module(module), module, kind)
 
     def _function_in_c(self, path: str, value: Any, name: str) -> None:
-        """What a function in C belongs to; one that is given to others to call must be known."""
+        """The owner of a function in C; one that is given to others to call must be known."""
         self._add_names(names_in(value))
         if not is_a(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
             return
@@ -540,7 +540,7 @@ class Walk:
                     self._attribute(f"{path}.{slot.__name__}", slot.__name__, each, origin)
 
 
-#: What reads attributes by name, where it is not called at once, so that nobody sees the name.
+#: Functions that read attributes by name, where their call, and the name, is not seen.
 _BY_ANY_NAME = frozenset((
     "getattr", "setattr", "delattr", "hasattr", "vars", "attrgetter", "methodcaller", "__dict__",
     "__getattribute__",
@@ -577,7 +577,7 @@ def _draws_globally(value: Any) -> bool:
 
 
 def _named(names: Names, module: types.ModuleType) -> list[str]:
-    """What code names of a module, or adds to it; by a text only of a user's, through getattr."""
+    """Names that code reads of a module, or adds to it; through getattr only of a user's."""
     scope = dict_of_module(module)
     if "__getattr__" in scope:  # computes those that are not there
         found = [*names.loads]

@@ -64,7 +64,7 @@ class Watched:
         )
 
     def expected(self) -> list[Any]:
-        """What a native check has to find, which is what is there now."""
+        """The values that a native check has to find: those that are there now."""
         now = list(self.read())
         if self.positive and not self.moves:
             self.moves = any([now[k] is not self.values[k] for k in self.positive])
@@ -72,7 +72,7 @@ class Watched:
         return [ANY if k in free else x for k, x in enumerate(now)] if free else now
 
 
-#: What a program may depend on of a tensor that it does not read.
+#: The properties of a tensor that a program may depend on without reading its elements.
 Form = tuple[Any, ...]
 
 

@@ -152,7 +152,7 @@ class device_of(device):
 
 
 class SimulatedProperties(NamedTuple):
-    """What ``get_device_properties`` tells of the simulator."""
+    """The result of ``get_device_properties`` for the simulator."""
 
     name: str = "Numba's simulator of CUDA"
     major: int = 0

@@ -130,7 +130,7 @@ def _views(operation: Pointwise) -> list[View]:
 
 
 class _State(threading.local):
-    """What waits in a thread; None outside of blocks."""
+    """The operations that wait in a thread; None outside of blocks."""
 
     queue: _Queue | None = None
 

@@ -1,4 +1,4 @@
-"""What runs on a GPU in the place of the forward of an operator, by the operator's name.
+"""Forwards for a GPU in the place of an operator's own, by the operator's name.
 
 Either our kernels, or a function of CuPy where the CPU's forward is written for ndarrays alone.
 ``library.py`` has those whose forward CuPy's arrays take as it is.
@@ -108,7 +108,7 @@ def _argwhere(where: CudaBackend, array: CudaArray) -> Any:
     return where.namespace.argwhere(array)
 
 
-#: What runs in the place of functions of ndarrays that operators call, by module and name.
+#: Replacements of functions of ndarrays that operators call, by module and name.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "numpy.argwhere": _argwhere,
     "numbagrad.nn.functional.embedding._rows_of_identity": composed.rows_of_identity,
@@ -119,7 +119,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def function_of(where: CudaBackend, function: Any) -> Callable[..., Any] | None:
-    """What runs on the device in the place of a function of ndarrays; None for the host's."""
+    """The function for the device in the place of one of ndarrays; None for the host's."""
     name = f"{function.__module__}.{getattr(function, '__qualname__', '')}"
     own = _FUNCTIONS.get(name)
     return None if own is None else functools.partial(own, where)

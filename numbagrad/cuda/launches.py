@@ -81,7 +81,7 @@ def bits_of(value: Any, dtype: str) -> int:
     return int(word)
 
 
-#: What is called before something is launched: runs what waits (``foreach.py``).
+#: Called before something is launched: runs the operations that wait (``foreach.py``).
 before_launches: list[Callable[[], None]] = []
 
 

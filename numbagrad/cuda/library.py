@@ -34,14 +34,14 @@ refused: set[str] = set()
 
 
 def _library(index: int) -> AbstractContextManager[Any]:
-    """What functions of CuPy run under, once what waits was launched."""
+    """The context of functions of CuPy, after the operations that wait were launched."""
     foreach.flush()
     made: AbstractContextManager[Any] = driver().library(index)
     return made
 
 
 def forward_of(where: CudaBackend, operator: Any) -> Callable[..., Any] | None:
-    """What runs in the place of the forward of an operator; None for one that runs as it is."""
+    """The forward for the device; None for an operator whose own runs as it is."""
     name = operator.name
     if name in OWN and not operator.portable:
         return functools.partial(OWN[name], where)

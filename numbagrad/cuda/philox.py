@@ -131,7 +131,7 @@ class Generator(numbers.Generator):
         return self._seed, first
 
     def fill_elsewhere(self, name: str, array: np.ndarray[Any, Any], arguments: Any) -> None:
-        """Of memory of the host nothing is drawn here.
+        """Refuse memory of the host: nothing is drawn into it here.
 
         Raises:
             RuntimeError: torch's.
@@ -240,7 +240,7 @@ _integers = functools.lru_cache(maxsize=32)(texts.integers_source)
 
 
 def fill(there: CudaBackend, name: str, generator: Any, array: CudaArray, arguments: Any) -> None:
-    """What ``random_filling.<name>(generator, array, *arguments)`` does, of an array of a device.
+    """``random_filling.<name>(generator, array, *arguments)`` for an array of a device.
 
     The elements of memory without gaps are drawn in its order.
     """

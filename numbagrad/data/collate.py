@@ -108,7 +108,7 @@ def _collate_arrays(batch: Sequence[Any]) -> Any:
     return stack([as_tensor(array) for array in batch])
 
 
-#: What batches of samples that are no containers become, by the class of the first one. NumPy's
+#: Batches of samples that are no containers, by the class of the first one. NumPy's
 #: float64 is a float too, so NumPy's numbers come first.
 _LEAVES: list[tuple[Any, Callable[[Sequence[Any]], Any]]] = [
     (Tensor, lambda batch: _collate_tensors(batch)),

@@ -26,7 +26,7 @@ from .worker import Done, NewPass, Task, WorkerInfo, run
 
 __all__ = ["DataLoader"]
 
-#: What may not change once a loader is made.
+#: Attributes that may not change once a loader is made.
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 #: Seconds between looks whether the workers are alive.

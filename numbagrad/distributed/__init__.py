@@ -64,7 +64,7 @@ _absent, __getattr__, __dir__ = lacking(
     },
 )
 
-#: What torch called ``ReduceOp`` first.
+#: The first name that torch had for ``ReduceOp``.
 reduce_op = ReduceOp
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What the collectives are written on: ranks that exchange contiguous arrays.
+"""The interface below the collectives: ranks that exchange contiguous arrays.
 
 ``Alone`` is a group of one process, which needs no MPI; ``mpi.py`` has the other. Methods that
 exchange arrays start and return requests, or with ``blocking`` return when they are done, with
@@ -122,7 +122,7 @@ class Communicator(abc.ABC):
 
     @abc.abstractmethod
     def objects(self, value: Any) -> list[Any]:
-        """What each rank gave; by pickling."""
+        """The object of each rank; by pickling."""
 
     @abc.abstractmethod
     def gathered(self, value: Any, root: int) -> list[Any]:
@@ -130,7 +130,7 @@ class Communicator(abc.ABC):
 
     @abc.abstractmethod
     def object_of(self, value: Any, root: int) -> Any:
-        """What the root gave; by pickling."""
+        """The object of the root; by pickling."""
 
     @abc.abstractmethod
     def part(self, ranks: Sequence[int] | None) -> Communicator | None:

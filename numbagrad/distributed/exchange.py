@@ -85,7 +85,7 @@ class Exchange:
         self._start = start
         self._divisor = divisor
         self._share = share
-        #: What was exchanged in the recorded call: the input, and the outcome.
+        #: The exchange in the captured call: the input, and the outcome.
         self._kept: tuple[Array, Array] | None = None
         self._keeps = capture.active is not None and capture.current_trace() is not None
 

@@ -56,7 +56,7 @@ class ProcessGroup:
 
     @property
     def communicator(self) -> Communicator:
-        """What its exchanges go through.
+        """The communicator of its exchanges.
 
         Raises:
             RuntimeError: once the group was destroyed.
@@ -121,7 +121,7 @@ class _World:
 
 
 class _NonMember:
-    """What ``new_group`` returns where this process is not in the group."""
+    """The result of ``new_group`` in a process that is not in the group."""
 
     def __repr__(self) -> str:
         return "GroupMember.NON_GROUP_MEMBER"

@@ -39,7 +39,7 @@ from .work import Work
 
 __all__ = ["GradBucket", "Reducer", "buckets_of"]
 
-#: What the first bucket holds at most, so that the first sum starts early.
+#: The limit of the first bucket, so that the first sum starts early.
 FIRST_BUCKET_BYTES = 1 << 20
 
 
@@ -118,7 +118,7 @@ class _Averaging:
         self._requests: Requests = ()
         self._array: Array | None = None
         self._keeps = capture.active is not None and capture.current_trace() is not None
-        #: Of the recorded call: what was given, and what came of it.
+        #: The gradients given in the captured call, and their sums.
         self._given: Array | None = None
         self._outcome: Array | None = None
         self._given_now: Array | None = None

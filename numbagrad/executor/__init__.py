@@ -1,4 +1,4 @@
-"""What runs kernels: signatures, the caches in memory and on disk, and what they did.
+"""The executor of kernels: signatures, plans, the caches in memory and on disk, statistics.
 
 ``stats()`` says how many kernels this process compiled, loaded from disk and found in memory;
 ``explain(function, *args)`` shows the kernels that a call runs; ``profile()`` times them.

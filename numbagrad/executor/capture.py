@@ -52,7 +52,7 @@ class _Rehearsal(threading.local):
     recalls = True
 
 
-#: What acts on other processes repeats then what came of it in the captured call.
+#: Operations on other processes repeat their outcome of the captured call while this is active.
 rehearsal = _Rehearsal()
 
 
@@ -88,7 +88,7 @@ def current_trace() -> Any:
 
 
 def hand_over(method: str, *arguments: Any) -> tuple[Any, ...]:
-    """What the trace's ``method`` makes of a call that a launcher left to it, in a tuple.
+    """The result of the trace's ``method`` for a call that a launcher left to it, in a tuple.
 
     The tuple is empty if the capture has ended since the launcher looked: a function of a user's
     may run at any moment, as when garbage is collected. Then the launcher is called again.
@@ -215,7 +215,7 @@ def note_fill(array: Any, value: Any, made: bool = True) -> None:
 
 
 def forward(name: str, function: Callable[..., Any], arguments: list[Any]) -> Any:
-    """What the forward of an operator makes; noted if this thread captures.
+    """The result of the forward of an operator; noted if this thread captures.
 
     As the launches that made it where these explain it, else as one call of the forward.
     """
@@ -283,7 +283,7 @@ def numbers(
     anew: tuple[str, ...],
     positive: tuple[str, ...] = (),
 ) -> tuple[float, ...]:
-    """What ``source`` computes; in a program, anew before each run.
+    """The numbers that ``source`` computes; in a program, anew before each run.
 
     ``options`` is the dictionary it reads: entries named in ``anew`` may change between runs, those
     in ``positive`` as long as they are positive if they are now. A source that writes state has an

@@ -44,7 +44,7 @@ class Explanation:
 
 
 def described_kernels(call: str, kernels: tuple[Kernel, ...]) -> str:
-    """What a call ran, with signatures, files and sources, as a text."""
+    """The kernels that a call ran, with signatures, files and sources, as a text."""
     if not kernels:
         return f"{call} ran no kernels"
     count = len(kernels)

@@ -19,7 +19,7 @@ import numpy as np
 from ..dtype import name_of
 from .cache.library import Kernel
 
-#: What a node keeps: its name, and the values, described.
+#: Values that a node keeps: its name, and a description of each.
 Kept = tuple[str, tuple[str, ...]]
 
 
@@ -36,11 +36,11 @@ class Pair(Protocol):
 
     @property
     def backward_kernels(self) -> tuple[Kernel, ...]:
-        """Those of the backward; without one there are none."""
+        """The kernels of the backward; none without one."""
 
     @property
     def kept(self) -> tuple[Kept, ...]:
-        """What the forward keeps for the backward: an entry for each node, in the backward's order.
+        """Values kept for the backward: an entry for each node, in the backward's order.
 
         Values are described by their names where they have one, their dtypes and shapes.
         """

@@ -19,7 +19,7 @@ _REDUCTIONS = {"amax": "maximum", "amin": "minimum", "prod": "multiply", "sum": 
 
 
 class RowFormula:
-    """What a definition computes of rows.
+    """The formula of a definition over rows.
 
     Attributes:
         inputs: the names of its tensors, all of one shape.

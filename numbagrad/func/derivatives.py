@@ -274,7 +274,7 @@ def _of_duals(
         return _unpack(level, made, strict, has_aux)
 
 
-#: What takes apart and builds the primals of the latest call with nested ones: the next is like it.
+#: The structure of the primals of the latest call with nested ones: the next is like it.
 _latest_form: tuple[Function, Function] | None = None
 
 

@@ -213,7 +213,7 @@ def _strides(kernel: Kernel, array: Array, batch: tuple[int, ...]) -> tuple[int,
 
 
 def _check_method(kernel: Kernel, method: int, packed: Array, item_size: int) -> int:
-    """What a product packs; TypeError where the method does not take its strides."""
+    """The sizes that a product packs; TypeError where the method does not take its strides."""
     words = packed.tolist()
     rows, columns, depth = words[product.M], words[product.N], words[product.K]
     a_row, a_column = words[product.A_ROW], words[product.A_COLUMN]

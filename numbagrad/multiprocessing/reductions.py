@@ -1,4 +1,4 @@
-"""What ``multiprocessing`` sends of tensors to other processes: the memory itself, if it is shared.
+"""Tensors as ``multiprocessing`` sends them to other processes: shared memory by its name.
 
 Importing the file is what says so to the pickler of ``multiprocessing``.
 """

@@ -18,7 +18,7 @@ class ViewTable(Record):
 
 
 class ViewFrame(Record):
-    """What ``strided_view`` writes on the stack."""
+    """The memory of ``strided_view`` on the stack."""
 
     sizes = Words(VIEW_DIMENSIONS)
     strides = Words(VIEW_DIMENSIONS)

@@ -280,7 +280,7 @@ def overlap(frame, runtime, output, operand, code, given, rank, k):
 
 
 def pointwise_general(self, arguments, given):
-    """What ``launch.pointwise`` does, for operands of any strides and shapes that broadcast."""
+    """``launch.pointwise`` for operands of any strides and shapes that broadcast."""
     table = LaunchTable(ArrayHead(self).data)
     runtime = table.runtime
     into = table.into

@@ -56,7 +56,7 @@ from .tensors import (
 )
 
 NULL = 0
-#: What ``split`` returns for an argument that Python has to look at, or one that is no dual.
+#: The result of ``split`` for an argument that Python has to look at, or one that is no dual.
 REFUSED, ORDINARY = -1, 0
 
 
@@ -176,7 +176,7 @@ def split_below(runtime, arguments, count, operands, tangents):
 
 @subroutine
 def new_dual(runtime, level, value, primal, tangent, cell):
-    """What ``transforms.levels.dual`` makes of two parts, Tensors or arrays.
+    """A dual of two parts, Tensors or arrays, as ``transforms.levels.dual`` makes it.
 
     ``value`` is the array of the primal, ``cell`` the count of writes to it, or NULL if there is no
     memory for one. Takes over the references to both parts and to the cell.

@@ -25,5 +25,5 @@ class GuardTable(Table):
     versioned = Word()  # 1 if dictionaries count their changes
 
 
-#: Of a dictionary all entries are looked at, in their order; of ENTRIES those with the given keys.
+#: Kinds of checks: all entries of a dictionary, in their order; ENTRIES those of given keys.
 DICTIONARY, LIST, CELL, ENTRIES, EMPTY_SET, WORDS = range(6)

@@ -90,7 +90,7 @@ def are_ordinary(runtime, primal, tangent):
 
 @subroutine
 def dual_of_user(runtime, level, primal, tangent):
-    """What ``forward_ad.dual_view`` makes of two ordinary Tensors."""
+    """A dual view of two ordinary Tensors, as ``forward_ad.dual_view`` makes it."""
     made = dual_of_tensors(runtime, level, new_reference(primal), new_reference(tangent))
     if made != NULL:
         set_base_of(runtime, made, primal)
@@ -215,7 +215,7 @@ def duals_of_pairs(runtime, level, primals, tangents):
 
 @subroutine
 def view_of_all(runtime, tensor):
-    """What ``tensor.view_as(tensor)`` is of an ordinary Tensor without a history."""
+    """``tensor.view_as(tensor)`` of an ordinary Tensor without a history."""
     mode = recording_mode(runtime)
     if mode == FAILED:
         return NULL
@@ -308,7 +308,7 @@ def all_taken_apart(runtime, level, made):
 
 @subroutine
 def result_of(runtime, level, made, arguments):
-    """What ``jvp`` returns for what the function returned.
+    """The result of ``jvp`` for the outputs of the function.
 
     Python makes it of all but a dual Tensor, or a tuple of them.
     """
@@ -329,7 +329,7 @@ def result_of(runtime, level, made, arguments):
 
 @subroutine
 def called(runtime, level, arguments):
-    """What ``jvp`` returns, or NULL if something raised; the level is open meanwhile."""
+    """The result of ``jvp``, or NULL if something raised; the level is open meanwhile."""
     primals = load(arguments, 1, int64)
     duals = duals_of_pairs(runtime, level, primals, load(arguments, 2, int64))
     if duals == NULL:

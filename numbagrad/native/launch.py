@@ -85,14 +85,14 @@ LARGEST_DOUBLE = 1.7976931348623157e308
 
 
 class ShortFrame(Record):
-    """What a launch needs on the stack: packed arguments, and the Python numbers among them."""
+    """The memory of a launch on the stack: packed arguments, and the Python numbers among them."""
 
     arguments = Words(ARGUMENT_OPERANDS + OPERAND_WORDS * 2 * MAX_OPERANDS)
     numbers = Words(MAX_OPERANDS)
 
 
 class Frame(ShortFrame):
-    """What the general launcher needs: sizes and strides before dimensions are merged."""
+    """The memory of the general launcher: sizes and strides before dimensions are merged."""
 
     raw_sizes = Words(MAX_DIMENSIONS)
     raw_strides = Words(MAX_DIMENSIONS * MAX_OPERANDS)

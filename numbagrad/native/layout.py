@@ -32,7 +32,7 @@ TYPES = 24  # type numbers below this are those of NumPy's own dtypes
 
 
 class TensorSlots(Record):
-    """Of Tensors."""
+    """Slots of Tensors."""
 
     array = Word()
     requires_grad = Word()
@@ -44,7 +44,7 @@ class TensorSlots(Record):
 
 
 class NodeSlots(Record):
-    """Of nodes."""
+    """Slots of nodes."""
 
     next_edges = Word()
     hooks = Word()
@@ -53,7 +53,7 @@ class NodeSlots(Record):
 
 
 class PointwiseNodeSlots(Record):
-    """Of the nodes of pointwise operators, beyond those of all nodes."""
+    """Slots of the nodes of pointwise operators, beyond those of all nodes."""
 
     rule = Word()
     numbers = Word()
@@ -61,7 +61,7 @@ class PointwiseNodeSlots(Record):
 
 
 class OperatorNodeSlots(Record):
-    """Of the nodes of operators that are no formula, beyond those of all nodes."""
+    """Slots of the nodes of operators that are no formula, beyond those of all nodes."""
 
     plan = Word()
     values = Word()
@@ -69,7 +69,7 @@ class OperatorNodeSlots(Record):
 
 
 class SavedInputSlots(Record):
-    """Of a saved tensor that is an input of its node."""
+    """Slots of a saved tensor that is an input of its node."""
 
     tensor = Word()
     cell = Word()
@@ -77,7 +77,7 @@ class SavedInputSlots(Record):
 
 
 class SavedOutputSlots(Record):
-    """Of a saved tensor that is an output of its node."""
+    """Slots of a saved tensor that is an output of its node."""
 
     array = Word()
     cell = Word()
@@ -86,14 +86,14 @@ class SavedOutputSlots(Record):
 
 
 class TransformedSlots(Record):
-    """Of arrays under a transformation."""
+    """Slots of arrays under a transformation."""
 
     state = Word()
     own_level = Word()  # of an array that has the slots of a ``Dual`` itself
 
 
 class DualSlots(Record):
-    """Of what an array with a tangent consists of."""
+    """Slots of an array with a tangent."""
 
     level = Word()
     primal = Word()
@@ -102,7 +102,7 @@ class DualSlots(Record):
 
 
 class LevelSlots(Record):
-    """Of a level of transformations."""
+    """Slots of a level of transformations."""
 
     kind = Word()
     alive = Word()
@@ -118,7 +118,7 @@ class LevelSlots(Record):
 
 
 class Runtime(Record):
-    """What launchers know of this process; there is one, which all tables name."""
+    """Facts of this process for launchers; there is one such record, which all tables name."""
 
     array_type = Word()
     float_type = Word()

@@ -254,7 +254,7 @@ def shapes_of(runtime, tensors):
 
 @subroutine
 def kept_value(runtime, argument, as_shape):
-    """What a node keeps of an argument: the value, its shape, or the shapes of a list."""
+    """The kept part of an argument: the value, its shape, or the shapes of a list."""
     if as_shape == 0:
         return new_reference(argument)
     if is_tensor(runtime, argument):

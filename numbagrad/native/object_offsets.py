@@ -62,7 +62,7 @@ def words_of_kind(value: Any) -> list[Word] | None:
 
 
 def words_of_default(value: collections.defaultdict[Any, Any]) -> list[Word] | None:
-    """What makes the missing values of a dictionary: the last word of its head."""
+    """The maker of missing values of a dictionary: the last word of its head."""
     factory = value.default_factory
     found = (id(value) + collections.defaultdict.__basicsize__ - 8, _ALL, id(factory))
     return [found] if factory is not None and _default_is_found() else None
@@ -150,7 +150,7 @@ def _slots_are_found() -> bool:
     return True
 
 
-#: What is watched of a function: attributes that may be given another object.
+#: The watched attributes of a function: those that may be given another object.
 PARTS_OF_FUNCTION = (
     "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__",
     "__module__",

@@ -158,7 +158,7 @@ def drop_last(items):
 
 @subroutine
 def field(object, slot):
-    """What a slot of an object holds, so many bytes from its start; a borrowed reference.
+    """The contents of a slot of an object, so many bytes from its start; a borrowed reference.
 
     NULL if somebody deleted it: nothing is read of what a slot holds before that is ruled out.
     """

@@ -29,7 +29,7 @@ KNOWN = range(10, 15)
 
 
 def disagreement() -> str | None:
-    """What is not as launchers expect it, in words; None if all is."""
+    """The first fact that is not as launchers expect it, in words; None if all are."""
     return next(_disagreements(), None)
 
 

@@ -160,7 +160,7 @@ _is_small, _grain = subroutine(is_small), subroutine(grain_of)
 
 @subroutine
 def innermost(frame, words, kept):
-    """What ``words`` say of the innermost kept dimension; 0 if no dimension is kept."""
+    """The step of the innermost kept dimension in ``words``; 0 if no dimension is kept."""
     if kept == 0:
         return 0
     return load(frame, words + kept - 1, int64)

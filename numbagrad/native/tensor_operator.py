@@ -440,7 +440,7 @@ def count_arrays(runtime, made):
 
 @subroutine
 def run_forward(runtime, table, arguments, count):
-    """What forward returns for the arguments with their arrays in place of Tensors."""
+    """The result of the forward for the arguments, with arrays in place of Tensors."""
     operands = address_of_stack(MAX_VALUES)
     variadic = table.variadic == 1
     for k in range(count):

@@ -336,7 +336,7 @@ def edge_or_none(runtime, operand):
 
 @subroutine
 def save(runtime, tensor):
-    """What ``autograd.saved.save`` returns for a tensor."""
+    """The result of ``autograd.saved.save`` for a tensor."""
     cell = held_cell(runtime, tensor)
     if cell == NULL:
         return NULL
@@ -352,7 +352,7 @@ def save(runtime, tensor):
 
 @subroutine
 def save_output(runtime, tensor, number):
-    """What ``autograd.saved.save_output`` returns for output ``number`` of a node."""
+    """The result of ``autograd.saved.save_output`` for output ``number`` of a node."""
     cell = shared_cell(runtime, tensor)
     if cell == NULL:
         return NULL

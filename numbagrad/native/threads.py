@@ -122,7 +122,7 @@ def parallel_for(address, kernel, args, total, grain):
 
 
 def share_out(address, kernel, args, total, grain):
-    """What ``parallel_for`` does with a range of several chunks and a pool that has workers."""
+    """``parallel_for`` over a range of several chunks with a pool that has workers."""
     pool = ThreadPool(address)
     if not compare_exchange(pool.busy, 0, 1):
         call_kernel(kernel, args, 0, total)
@@ -190,7 +190,7 @@ def _sleep_until_news(pool, worker, seen):
 
 
 def worker_loop(address):
-    """What a worker thread runs, for ever; ``address`` is that of its line."""
+    """The endless loop of a worker thread; ``address`` is that of its line."""
     worker = Participant(address)
     pool, index = ThreadPool(worker.pool), worker.index
     seen = 0

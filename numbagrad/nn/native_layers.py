@@ -120,7 +120,7 @@ def _number(value: Any) -> Tensor:
 def fake_quantize_per_tensor_affine(
     input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
 ) -> Tensor:
-    """What is left of numbers that are stored as integers: ``(q - zero_point) * scale``.
+    """Numbers as rounded by storing them as integers: ``(q - zero_point) * scale``.
 
     q is ``round(input / scale) + zero_point`` within the limits. The gradient passes where q was
     within them, and is zero elsewhere.

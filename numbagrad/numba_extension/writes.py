@@ -37,7 +37,7 @@ _WRITING_FUNCTIONS = frozenset(
 )
 _PLACE_OF_OUT = {"around": 2, "clip": 3, "dot": 2, "round": 2, "take": 3}
 
-#: What returns new arrays; anything else may return a view of what it was given.
+#: Functions that return new arrays; any other may return a view of an argument.
 _COPYING_METHODS = frozenset(
     ("argsort", "astype", "copy", "cumprod", "cumsum", "dot", "flatten", "repeat", "take")
 )
@@ -192,7 +192,7 @@ class _Flow:
         return self._written
 
     def _of(self, variables: Iterable[Any]) -> Sources:
-        """What any of the variables may reach."""
+        """The arrays that any of the variables may reach."""
         return _NOTHING.union(*[self._sources[variable.name] for variable in variables])
 
     def _visit(self, statement: Any) -> None:

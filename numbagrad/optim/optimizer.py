@@ -296,7 +296,7 @@ class Optimizer:
     #: Options that every step reads anew, so that a compiled step follows them as they change.
     _anew: tuple[str, ...] = ("lr",)
 
-    #: Those that it reads anew as long as they are positive: without them it does other things.
+    #: Options read anew as long as they are positive: without them the step is another one.
     _anew_positive: tuple[str, ...] = ()
 
     #: The entries of a parameter's state that are tensors of one element which every step reads

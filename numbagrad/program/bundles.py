@@ -29,7 +29,7 @@ _SHARE = 1 << 18
 
 
 class Tile(Memory):
-    """What the views of a chain lie in: where its first unit finds the first tile in a block.
+    """The position of a chain's views in a block: where its first unit finds the first tile.
 
     Attributes:
         block: the block.

@@ -51,7 +51,7 @@ ARENA = "arena"
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """What is kept on the way: where it lies, and the first and last row that needs it.
+    """A block that is kept on the way: where it lies, and the first and last row that needs it.
 
     ``home`` is the name of the result whose memory holds it before that is written, or ``arena``.
     """

@@ -91,7 +91,7 @@ class _Place:
 
 
 def _kind(operation: Operation) -> object:
-    """What the members of a group have in common, or None for what is in no group."""
+    """The key that members of a group share, or None for an operation that is in no group."""
     if isinstance(operation, Product):
         if (flops(operation) or 0) > cost.model.small_product:
             return None

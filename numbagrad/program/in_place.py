@@ -57,7 +57,7 @@ def written_in_place(operations: Sequence[Operation], kept: Collection[Memory]) 
 
 
 def _of_function(operation: Opaque, output: View) -> list[View]:
-    """What a function of a user's reads, and is done with where it writes an output."""
+    """The arrays that a user's function has finished reading where it writes an output."""
     place, rank = operation.arguments.index(output), len(output.shape)
     return [
         x
@@ -87,7 +87,7 @@ class _Blocks:
                 self._last[view.memory] = at
             if isinstance(operation, Call):
                 made_by_python.update([view.memory for view in operation.outputs])
-        #: What operations of the program write first, and what of that nobody reads afterwards.
+        #: Memory that operations of the program write first, and the part not read afterwards.
         self._new = {
             memory for memory in self._first
             if memory.made and memory not in made_by_python | given

@@ -113,7 +113,7 @@ class InputNumber(_Given):
 
     __slots__ = ()
 
-    #: What ``isinstance`` goes by.
+    #: The class that ``isinstance`` goes by.
     __class__ = float  # type: ignore[assignment]
 
 

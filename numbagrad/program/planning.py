@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..executor.plan.operations import Memory
 
-#: Of the blocks in the arena, in bytes: a line of the cache.
+#: Alignment of the blocks in the arena, in bytes: a line of the cache.
 ALIGNMENT = 64
 #: Smaller blocks stay in the arena: the address of a result is set anew at each run.
 _LEAST_IN_RESULT = 512

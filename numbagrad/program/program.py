@@ -302,14 +302,14 @@ class Program:
 
     @functools.cached_property
     def checks(self) -> tuple[Call, ...]:
-        """Those of the first checks that are in Python."""
+        """The first checks, as far as they are in Python."""
         found = itertools.takewhile(
             lambda part: isinstance(part, _Python) and part.call.check, self._parts
         )
         return tuple([part.call for part in found if isinstance(part, _Python)])
 
     def prepare(self, given: Sequence[Array]) -> None:
-        """What comes before a native run: the numbers, and checks of the arrays given."""
+        """Prepare a native run: the numbers, and checks of the arrays given."""
         self.draw_numbers()
         for call in self.checks:
             call.function(*self._arrays_for(call.arguments, given))
@@ -406,7 +406,7 @@ class Program:
                 state.undo()
 
     def natives(self) -> list[tuple[ProgramTable, list[Operation]]]:
-        """Of every part without Python the table, and the operation of each launch."""
+        """The table of every part without Python, and the operation of each launch."""
         return [
             (part.table, self.moments[part.first : part.first + len(part.launches)])
             for part in self._parts

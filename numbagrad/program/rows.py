@@ -178,8 +178,8 @@ class Computation:
         self.inputs: dict[tuple[Any, bool | ClassKind], tuple[str, str | None]] = {}
         self.reductions: list[tuple[str, str, Expression]] = []
         self.totals: list[tuple[Reduce, Expression]] = []
-        #: What has one value in the column of the class of the row, and is zero elsewhere: that
-        #: value, by the id of the expression, which is kept too.
+        #: Values of the column of a row's class, which are zero elsewhere, by the ids of their
+        #: expressions, which are kept too.
         self._placed: dict[int, tuple[Expression, Expression]] = {}
 
     def input(self, operand: Any, kind: bool | ClassKind, number: str | None) -> Expression:
@@ -188,7 +188,7 @@ class Computation:
         return symbol(name)
 
     def read(self, operation: Operation, view: View) -> Expression:
-        """What a view holds where an operation reads it."""
+        """The value of a view where an operation reads it."""
         key = placed(operation, view, self.space)
         found = self.values.get(key)
         return self.input(key, False, None) if found is None else found

@@ -27,7 +27,7 @@ from ..executor.plan.operations import (
 from .index import OperationIndex
 from .work import flops
 
-#: What may have its memory elsewhere than it was captured.
+#: Operations whose memory may lie elsewhere than it was captured.
 _MOVABLE = (Pointwise, Product, Reduce, RowLoop)
 
 #: Bytes of a block in which steps come to lie: it is there as long as any of them.

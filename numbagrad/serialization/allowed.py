@@ -78,7 +78,7 @@ def _dtype(name: str) -> Any:
     return dtype_from_name(name)
 
 
-#: What a file may call, and what is called then.
+#: Functions that a file may call, and those that are called then.
 _CONSTRUCTORS: dict[Any, Callable[..., Any]] = {
     bytes: _of_kinds(bytes, ()),
     bytearray: _of_kinds(_array_of_bytes, (), (bytes,), (str, str)),

@@ -15,7 +15,7 @@ from ..device import CPU, device
 from ..untyped_storage import UntypedStorage
 from .storages import StoredMemory
 
-#: What ``register_package`` added: a priority, a function of a storage that names its location, and
+#: Entries of ``register_package``: a priority, a function that names a storage's location, and
 #: one of a storage and a location that restores it.
 _packages: list[tuple[int, Callable[[Any], Any], Callable[[Any, str], Any]]] = []
 

@@ -29,7 +29,7 @@ from .blocks import Block, Blocks
 from .storages import StorageType, storage_type_of
 from .torch_names import name_of
 
-#: What needs no second look, as pickle writes it by itself.
+#: Types that need no second look, as pickle writes them by itself.
 _PLAIN = frozenset((int, float, str, bool, type(None), tuple, list, dict, OrderedDict, bytes))
 
 
@@ -40,7 +40,7 @@ class _Writing:
         self.blocks = Blocks(saved)
 
     def persistent_id(self, value: Any) -> Any:
-        """What stands for a block, and for a storage that is saved itself."""
+        """The stand-in for a block, and for a storage that is saved itself."""
         if type(value) is Block:
             return self._identity(value, storage_type_of(value.dtype))
         if isinstance(value, UntypedStorage):
@@ -52,7 +52,7 @@ class _Writing:
         return "storage", kind, key, block.location, size // kind.itemsize
 
     def reduced(self, value: Any) -> Any:
-        """What stands for an object, or NotImplemented if pickle knows that itself."""
+        """The stand-in for an object, or NotImplemented if pickle knows that itself."""
         kind = type(value)
         if kind in _PLAIN:
             return NotImplemented
@@ -158,7 +158,7 @@ def _attributes_of(tensor: Tensor) -> dict[str, Any]:
     return kept
 
 
-#: What Python's library calls its pickler in Python.
+#: The name of the pickler in Python in Python's library.
 _PurePickler: Any = pickle._Pickler
 #: Classes whose objects are written without a look at whether they stand for something else.
 _WRITTEN_AT_ONCE = _PLAIN - {OrderedDict}

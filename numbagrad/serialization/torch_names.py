@@ -28,7 +28,7 @@ from .values import check
 _OURS = __name__.partition(".")[0]
 _FORMATS = (contiguous_format, preserve_format, channels_last, channels_last_3d)
 
-#: What files name, and what torch names so.
+#: Names in files, and the names of torch that they stand for.
 _FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("torch._utils", "_rebuild_tensor"): rebuilding.rebuild_tensor,
     ("torch._utils", "_rebuild_tensor_v2"): rebuilding.rebuild_tensor_v2,
@@ -125,7 +125,7 @@ def _layers() -> dict[type, str]:
 
 
 def find(module: str, name: str) -> Any:
-    """What a name of torch stands for, for ``weights_only=False``.
+    """The object that a name of torch stands for, with ``weights_only=False``.
 
     Raises:
         AttributeError: if this package has nothing of that name.

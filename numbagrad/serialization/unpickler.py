@@ -165,7 +165,7 @@ class ClosedUnpickler:
         self._stack = []
 
     def _pop_mark(self) -> list[Any]:
-        """What lies above the last mark."""
+        """The objects above the last mark."""
         values = self._stack
         self._stack = self._outer.pop()
         return values
@@ -404,7 +404,7 @@ def _memoize(reader: ClosedUnpickler) -> None:
 _STOP = pickle.STOP[0]
 _MEMOIZE, _BININT1, _BINGET = pickle.MEMOIZE[0], pickle.BININT1[0], pickle.BINGET[0]
 
-#: What each opcode does. Left out are those of Python 2's classes and quoted strings, of extension
+#: The action of each opcode. Left out are those of Python 2's classes and quoted strings, extension
 #: codes and of buffers outside of the file. Other strings of Python 2 are taken for UTF-8.
 _HANDLERS: dict[int, _Handler] = {
     code[0]: handler

@@ -28,7 +28,7 @@ _NUMPY_TYPE = re.compile(
 )
 _LARGEST = 2**62
 _INT = frozenset([int])
-#: What NumPy has at most.
+#: The largest number of dimensions of NumPy.
 _DIMENSIONS = 64
 
 

@@ -80,9 +80,9 @@ class Tensor(TensorState, InstalledMethods):
     _hooks: Any = None
     _retains_grad = False
     _view_origin: str | None = None  # of views that may not be written: autograd/writes/
-    #: Of a view that was not recorded: how often its memory had been written when it was made.
+    #: How often the memory of a view that was not recorded had been written when it was made.
     _unrecorded_at: int | None = None
-    #: Of a view: its operator, what that viewed, its other arguments and which result it is, if
+    #: The operator of a view, what that viewed, its other arguments and which result it is, if
     #: views are tracked.
     _made_by: tuple[Any, Tensor, tuple[Any, ...], int | None] | None = None
     _post_accumulate_grad_hooks: Any = None
@@ -90,9 +90,9 @@ class Tensor(TensorState, InstalledMethods):
     _accumulator: Any = None  # a weak reference to the node that stands for this leaf
     _uses: tuple[int, int] | None = None  # of a leaf: the nodes for which that stands, or all
     _detached_at = -1  # nodes with a smaller number were made before it was detached in place
-    #: Of what was detached from a view: the array whose memory that is a view of.
+    #: The array whose memory a tensor detached from a view is a view of.
     _memory: np.ndarray[Any, Any] | None = None
-    #: Of ``data`` without dimensions: in 2017 ``loss.data[0]`` was the number.
+    #: In 2017 ``loss.data[0]`` was the number: ``data`` without dimensions takes this index.
     _is_data = False
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -118,7 +118,7 @@ def _is_whole(*arrays: Array) -> bool:
 
 
 def _memory_of(array: Array) -> tuple[int, int]:
-    """Of the memory that an array lies in: its size, and where the array begins, in elements."""
+    """The size of the memory that an array lies in, and where the array begins, in elements."""
     owner = owner_of(array)
     item = array.itemsize
     if not array.size:

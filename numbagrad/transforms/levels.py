@@ -38,13 +38,13 @@ class Level:
         #: Position in the stack, from 1 on.
         self.depth = 0
         self.alive = False
-        #: Of a batch: the number of samples, and what random operators do with them.
+        #: The number of samples of a batch, and how random operators treat them.
         self.size = size
         self.randomness = randomness
-        #: Of ``GRAD``: whether what lies below has a history that something outside may follow;
-        #: of forward mode: whether a tangent that was given has one.
+        #: Whether arrays below a ``GRAD`` level have a history that something outside may follow;
+        #: in forward mode, whether a tangent that was given has one.
         self.has_history = False
-        #: Of forward mode: whether tangents are left out of account at present.
+        #: Whether forward mode leaves tangents out of account at present.
         self.paused = False
         #: Whether it was opened by ``autograd.forward_ad``.
         self.explicit = False

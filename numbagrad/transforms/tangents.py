@@ -24,7 +24,7 @@ __all__ = ["additive", "multilinear", "transposed"]
 def multilinear(
     operator: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Tensor]
 ) -> tuple[Tensor | None, ...]:
-    """Of an operator that is linear in each Tensor: the sum over one input replaced at a time.
+    """The tangent of an operator linear in each Tensor: a sum over one input replaced at a time.
 
     Views, sums and other operators of one Tensor, products of two.
     """
@@ -41,7 +41,7 @@ def multilinear(
 def additive(
     operator: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Tensor]
 ) -> tuple[Tensor | None, ...]:
-    """Of an operator that is linear in all its Tensors together, as ``cat``: the tangents joined.
+    """The tangent of an operator linear in all its Tensors together, as ``cat``: its value at them.
 
     An input without a tangent has zeros for one.
     """

@@ -84,7 +84,7 @@ def keystr(kp: KeyPath) -> str:
 
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
-    """What lies at the end of a path."""
+    """The object at the end of a path."""
     for key in kp:
         obj = key.get(obj)
     return obj
@@ -278,7 +278,7 @@ class TreeSpec:
         return tree_unflatten(leaves, self)
 
     def flatten_up_to(self, tree: PyTree) -> list[PyTree]:
-        """What lies in ``tree`` where this structure has leaves.
+        """The parts of ``tree`` where this structure has leaves.
 
         Raises:
             ValueError: if ``tree`` has another structure above these.

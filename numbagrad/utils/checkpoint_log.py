@@ -1,4 +1,4 @@
-"""What ``checkpoint(..., debug=True)`` shows if the two runs of a function differ.
+"""The report of ``checkpoint(..., debug=True)`` if the two runs of a function differ.
 
 An ``OperatorLog`` notes the nodes that are made while it is open, and where in the program.
 """

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy says of a result: ``*_SAVE`` keeps it, all others have it computed again.
+    """The decision of a policy on a result: ``*_SAVE`` keeps it, all others compute it again.
 
     There is no memory of another device, so that ``*_CPU_OFFLOAD`` is computed again, as in torch.
     """
@@ -95,7 +95,7 @@ Storage = defaultdict[Any, dict[int, Any]]
 
 
 class _Selecting(Interceptor):
-    """What both contexts share: results by operator, and by how many of it ran before."""
+    """State of both contexts: results by operator, and by how many of it ran before."""
 
     def __init__(self, storage: Storage) -> None:
         super().__init__()

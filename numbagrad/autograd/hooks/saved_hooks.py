@@ -34,7 +34,7 @@ class _Hooks(threading.local):
         self.disabled: str | None = None
 
 
-#: Of this thread.
+#: The stacks of this thread.
 state = _Hooks()
 
 

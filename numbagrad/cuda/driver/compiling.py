@@ -75,7 +75,7 @@ def cubin_key(source: Source, architecture: Architecture) -> str:
 
 @functools.cache
 def _environment() -> bytes:
-    """What decides machine code beside the text: the language, and versions of compilers."""
+    """The part of a key beside the text: the language, and versions of compilers."""
     digest = hashlib.sha256()
     for module in (language.__file__, __file__):
         digest.update(pathlib.Path(module).read_bytes())

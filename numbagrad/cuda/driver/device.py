@@ -30,7 +30,7 @@ _BUFFER_POINTER, _BUFFER_SIZE = 1, 2
 
 
 class DeviceProperties(NamedTuple):
-    """What ``torch.cuda.get_device_properties`` tells of a GPU."""
+    """The result of ``torch.cuda.get_device_properties`` for a GPU."""
 
     name: str
     major: int
@@ -251,7 +251,7 @@ class Device:
 
     @functools.cache  # noqa: B019 - there is one driver
     def properties(self, index: int) -> DeviceProperties:
-        """What a GPU is."""
+        """The properties of a GPU."""
         device = checked(cu.cuDeviceGet(index))
         kinds = cu.CUdevice_attribute
         major, minor, processors = [
@@ -422,7 +422,7 @@ class Device:
         return int(self._failed.ctypes.data)
 
     def take_failure(self) -> int:
-        """What they noted, 0 for nothing; forgotten then. Not before the GPU was waited for."""
+        """The failure that kernels noted, 0 for none; forgotten then. Synchronise before it."""
         word = int(self._failed[0])
         self._failed[0] = 0
         return word

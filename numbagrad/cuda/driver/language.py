@@ -352,7 +352,7 @@ both = _joining(lambda builder, dtype, a, b: builder.and_(a, b))
 
 _OWN = ("Any", "annotations", "ir", "types", "intrinsic")
 
-#: What the text of a kernel may name.
+#: Names that the text of a kernel may use.
 NAMES = {
     **{x: made for x, made in globals().items() if not x.startswith("_") and x not in _OWN},
     "cuda": cuda,

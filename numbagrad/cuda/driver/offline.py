@@ -70,7 +70,7 @@ class Offline:
         return TwinArray(np.ndarray(array.shape, array.dtype, memory, -low, array.strides))
 
     def library(self, index: int) -> contextlib.AbstractContextManager[Any]:
-        """What functions of that library run under."""
+        """The context in which functions of that library run."""
         return contextlib.nullcontext()
 
     def synchronise(self, index: int | None = None) -> None:

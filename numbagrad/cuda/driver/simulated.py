@@ -59,7 +59,7 @@ def _exchanged(value: Any, distance: Any) -> Any:
     return found
 
 
-#: What the text of a kernel may name: the bodies in Python of what ``language`` compiles.
+#: Names that the text of a kernel may use: bodies in Python of what ``language`` compiles.
 NAMES: dict[str, Any] = {
     **{name: getattr(intrinsics, name) for name in intrinsics.__all__},
     **{name: getattr(combine, name) for name in combine.__all__},
@@ -113,7 +113,7 @@ class Simulated:
     # --- devices and streams: everything is done when it is asked for ---
 
     def properties(self, index: int) -> Any:
-        """What the device is."""
+        """The properties of the device."""
         return SimulatedProperties(total_memory=self.limit)
 
     def stream(self, index: int | None = None) -> int:
@@ -239,7 +239,7 @@ class Simulated:
         return int(self._failed.ctypes.data)
 
     def take_failure(self) -> int:
-        """What they noted, 0 for nothing; forgotten then."""
+        """The failure that kernels noted, 0 for none; forgotten then."""
         word = int(self._failed[0])
         self._failed[0] = 0
         return word
@@ -288,7 +288,7 @@ class Simulated:
         return TwinArray(np.ndarray(array.shape, array.dtype, memory, -low, array.strides))
 
     def library(self, index: int) -> contextlib.AbstractContextManager[Any]:
-        """What functions of that library run under."""
+        """The context in which functions of that library run."""
         return contextlib.nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""What a kernel is before anybody compiled it: its text, and how many threads a block has.
+"""A kernel before it is compiled: its text, and the number of threads of a block.
 
 Every kernel is a function ``kernel`` of int64 words: addresses, sizes, strides in bytes, and the
 bits of numbers. Arguments are therefore one packed array, whoever launches. The text is Python; it

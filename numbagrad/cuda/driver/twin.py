@@ -1,4 +1,4 @@
-"""What stands for CuPy in the simulator: arrays of NumPy that refuse what CuPy's refuse.
+"""The stand-in for CuPy in the simulator: arrays of NumPy that refuse what CuPy's refuse.
 
 CuPy's arrays answer NumPy's functions, but not all of them, and mix with no ndarrays. Forwards that
 run here therefore ask for nothing else; that CuPy computes the same is left to a GPU.

@@ -35,7 +35,7 @@ _ROOM = 48 << 10
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """What a kernel is made for: a tile is ``block`` queries by ``block`` keys.
+    """The signature of a kernel: a tile is ``block`` queries by ``block`` keys.
 
     ``side`` squared is the number of threads; ``width`` and ``wide`` are those of keys and values.
     """
@@ -51,7 +51,7 @@ class Signature:
 
     @property
     def kind(self) -> str:
-        """What is computed with."""
+        """The dtype that the kernel computes in."""
         return numba_name(loaded_as(self.dtype))
 
     @property
@@ -345,7 +345,7 @@ def _differentiated(s: Signature, by_keys: bool) -> list[str]:
 
 
 def _kept(s: Signature, value: str) -> list[str]:
-    """What a thread has of a tile to shared memory, for all."""
+    """Write a thread's part of a tile to shared memory, for all."""
     return [
         "cuda.syncthreads()",
         *[f"weight_tile[(down + {i * s.side}) * {s.pitch(s.block)} + right + {j * s.side}] = "

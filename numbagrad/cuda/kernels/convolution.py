@@ -27,7 +27,7 @@ WORDS = (
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """What a kernel is made for: options are those of three dimensions.
+    """The signature of a kernel: options are those of three dimensions.
 
     ``other`` is the weights, or for their gradient that of the result.
     """

@@ -18,7 +18,7 @@ from ...codegen.record import fields_of
 from ..driver.source import Source
 from .text import indented
 
-#: What these texts cannot mean on a GPU: memory of the CPU's stack, calls by address.
+#: Names without a meaning on a GPU: memory of the CPU's stack, calls by address.
 _CPU_ONLY = frozenset(("address_of_stack", "call_kernel", "copy_memory"))
 
 
@@ -44,7 +44,7 @@ class _Words(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """What says that memory does not overlap, for the CPU's vectors, is a plain access."""
+        """Accesses that promise disjoint memory to the CPU's vectors become plain ones."""
         if getattr(node.func, "id", "") in ("load_apart", "store_apart"):
             assert isinstance(node.func, ast.Name)
             name = node.func.id.removesuffix("_apart")

@@ -19,7 +19,7 @@ WORDS = ("at_out", "at_source", "planes", "s0", "s1", "s2", "c0", "c1", "c2")
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """What a kernel is made for."""
+    """The signature of a kernel."""
 
     what: str
     dtype: str

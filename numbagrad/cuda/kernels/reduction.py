@@ -20,7 +20,7 @@ ROWS, COLUMNS = "rows", "columns"
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """What decides the text of a reduction but for its formulas.
+    """The signature of a reduction: it decides the text but for the formulas.
 
     ``stored``, ``computed``, ``state`` and ``result`` are dtypes: of the elements, of the map, of
     partial results and of the output. ``partial`` says that partial results are written.

@@ -1,4 +1,4 @@
-"""What texts of kernels have in common: elements in memory, and places of strided operands."""
+"""Shared parts of texts of kernels: elements in memory, and positions of strided operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the threads of a block have, combined: within warps by exchange, then over warps.
+"""Values of the threads of a block, combined: within warps by exchange, then over warps.
 
 A thread meets the one whose number differs in one bit, for each bit in turn, so all end with the
 same and the order follows from the number of threads alone. All threads of a block have to come.

@@ -44,7 +44,7 @@ class _Request:
 
 
 class _Shared:
-    """What the threads share that talk to the processes."""
+    """State shared by the threads that talk to the processes."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -197,7 +197,7 @@ def _send(descriptor: int, data: bytes) -> None:
 
 
 def _receive(descriptor: int) -> bytes | None:
-    """What was sent; None at the end."""
+    """The message that was sent; None at the end."""
     head = _read(descriptor, _LENGTH.size)
     return None if head is None else _read(descriptor, *_LENGTH.unpack(head))
 

@@ -122,5 +122,5 @@ class ObjectCache:
 
 
 def _header(key: str, payload: bytes) -> bytes:
-    """What an entry begins with: what it is, and that it is whole and belongs to ``key``."""
+    """The head of an entry: its kind, a checksum, and the ``key`` that it belongs to."""
     return _MAGIC + hashlib.sha256(key.encode() + payload).digest()

@@ -45,7 +45,7 @@ KERNEL_BOUND = 10_000
 
 @dataclasses.dataclass
 class Statistics:
-    """What the executor did in this process."""
+    """Counts of the kernels that the executor compiled, loaded and found in this process."""
 
     compiled: int = 0
     loaded: int = 0
@@ -170,7 +170,7 @@ _sources = Sources(_PACKAGE)
 
 @functools.cache
 def _environment(target: loader.Target) -> str:
-    """What decides machine code beside a kernel's own source: CPU, versions, the compiler."""
+    """The part of a key beside a kernel's own source: CPU, versions, the compiler."""
     with uninterrupted():
         import llvmlite
 
@@ -207,7 +207,7 @@ def shipped_key(content: str, level: str) -> str:
 
 
 def _content(*parts: str) -> str:
-    """What a kernel is, on whatever CPU."""
+    """The digest of a kernel's description, the same on every CPU."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(b"\0" + part.encode())
@@ -215,7 +215,7 @@ def _content(*parts: str) -> str:
 
 
 class _Target(threading.local):
-    """What the kernels are that this thread looks up."""
+    """The target of the kernels that this thread looks up."""
 
     is_python = JIT_DISABLED
     #: Whether those that are missing are named, and left out for now.
@@ -304,7 +304,7 @@ Result = TypeVar("Result")
 
 
 def together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
-    """What functions return that look kernels up; missing ones are compiled on all cores.
+    """Results of functions that look kernels up; missing ones are compiled on all cores.
 
     A function is called again if a kernel of it was missing.
     """

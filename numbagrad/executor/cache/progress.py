@@ -23,7 +23,7 @@ INTERVAL, PAUSE = 0.2, 0.6
 
 
 class _State:
-    """What is compiled, for the thread that writes."""
+    """The kernel that is being compiled, for the thread that writes."""
 
     enabled = os.environ.get("NUMBAGRAD_PROGRESS", "1") != "0"
     thread: threading.Thread | None = None

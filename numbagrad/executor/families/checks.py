@@ -77,7 +77,7 @@ def _explained_elsewhere(subject: str, array: Any) -> None:
 
 
 def subject_of(operation: Any) -> str:
-    """What the error of a check in a program of another backend is about."""
+    """The subject of the error of a check in a program of another backend."""
     return str(operation.arguments[0])
 
 

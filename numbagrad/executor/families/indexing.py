@@ -71,7 +71,7 @@ def strided_view(
 
 
 class _Interface:
-    """What NumPy makes an array of, without a compiler."""
+    """An object that NumPy makes an array of, without a compiler."""
 
     def __init__(self, base: Array, description: dict[str, Any]):
         self.base = base

@@ -80,7 +80,7 @@ def placed(
 
 # --- in programs ----------------------------------------------------------------------------------
 
-#: What an operation of a program does to rows of scores: it reads one of each, or places one.
+#: How an operation of a program uses rows of scores: it reads one of each, or places one.
 ELEMENTS, PLACED = "elements", "placed"
 
 

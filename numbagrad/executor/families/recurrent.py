@@ -312,7 +312,7 @@ def takes(
 
 
 class Forward(NamedTuple):
-    """What a layer makes: results, and what its backward reads beside them.
+    """Results of a layer, and the arrays that its backward reads beside them.
 
     Attributes:
         hidden: the hidden states of all times (elements, width).
@@ -366,7 +366,7 @@ def _grain(gates: Array, width: int, sequences: int) -> int:
 
 
 class Backward(NamedTuple):
-    """What follows from the steps: the gradients of gates, sums and first states.
+    """Gradients that the steps give: those of gates, sums and first states.
 
     ``previous`` are the hidden states before each step. ``sums`` are the gradients of what the
     hidden state contributes, the gates' own unless a cell keeps it apart.

@@ -45,7 +45,7 @@ def _product_of_complex(array: Array, axes: tuple[int, ...], keepdim: bool) -> A
 
 @dataclasses.dataclass(frozen=True)
 class Reduction:
-    """What a reduction computes.
+    """The definition of a reduction: map, combine, finalise.
 
     `combine` names a function of ``kernels/reduction/combine.py``. `map` is a formula of ``x``,
     and if need be of ``shift`` (one value for each result) and ``p`` (a number); None takes the
@@ -142,7 +142,7 @@ class ReductionProgram:
                 code = again.args[0]
 
     def _special_way(self, array: Array) -> Callable[..., Array] | None:
-        """What reduces an array that no kernel of the CPU takes; None for an ordinary one."""
+        """The function that reduces an array no kernel of the CPU takes; None for others."""
         if foreign(array) is not None:
             return self._run_elsewhere
         return self._of_complex if array.dtype.kind == "c" else None

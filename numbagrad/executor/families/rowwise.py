@@ -142,7 +142,7 @@ class RowDefinition(RowwiseProgram):
 
     @functools.cached_property
     def rows(self) -> RowFormula:
-        """What it computes of a row."""
+        """The formula over a row."""
         return trace_rows(self.definition)
 
     def source(self, stored: DType, variant: int) -> str:

@@ -82,7 +82,7 @@ def _limit_from_environment() -> int:
 
 
 def pool_stats() -> PoolStatistics:
-    """What the pool of large buffers holds and did."""
+    """Sizes and counts of the pool of large buffers."""
     found = _control_block()
     return PoolStatistics(found.limit, found.kept, found.taken, found.reused)
 
@@ -133,7 +133,7 @@ def new_large_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any
 
 
 def maker_like(array: np.ndarray[Any, Any]) -> Callable[[np.ndarray[Any, Any]], Any]:
-    """What makes new arrays as ``array``: of the pool if it is large, and ``np.empty_like``."""
+    """The maker of new arrays like ``array``: the pool if it is large, else ``np.empty_like``."""
     runtime = _runtime
     if runtime is None or not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
         return np.empty_like

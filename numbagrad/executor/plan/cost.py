@@ -27,7 +27,7 @@ class Tiles(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class CostModel:
-    """What the steps of a fused loop cost.
+    """The cost of the steps of a fused loop.
 
     Attributes:
         streams: arrays that one loop may read; with more, another thing than memory bounds it.

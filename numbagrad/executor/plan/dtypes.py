@@ -35,7 +35,7 @@ from ...number_range import checked_number, wrapped_number
 
 @dataclasses.dataclass(frozen=True)
 class OperandCode:
-    """What a signature key says of one operand."""
+    """One operand in the key of a signature."""
 
     dtype: DType | None  # None for a Python number
     layout: int
@@ -49,7 +49,7 @@ class OperandCode:
 
 
 def code_of(operand: Any, rank: int) -> OperandCode:
-    """What an operand is to the rules of promotion; ``rank`` is that of the result."""
+    """An operand as the rules of promotion see it; ``rank`` is that of the result."""
     if is_array(operand):
         zero_dim = operand.ndim == 0 and rank > 0
         return OperandCode(from_numpy(operand.dtype), layout.UNIT, zero_dim, None)
@@ -90,7 +90,7 @@ _ACCEPTED = {"any": "fiub", "number": "fiu", "float": "f", "integral": "iub", "i
 
 @dataclasses.dataclass
 class DtypeRules:
-    """What an operator says of the dtypes of its operands.
+    """The dtype rule of an operator.
 
     Attributes:
         inputs: names of the operands; ``booleans`` are those that are conditions.
@@ -116,7 +116,7 @@ class DtypeRules:
     bounded: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        #: What ``signature`` found, by all that it depends on.
+        #: Results of ``signature``, by all that they depend on.
         self._signatures: dict[Any, tuple[DType, tuple[str | None, ...]]] = {}
 
     def of(self, codes: Sequence[OperandCode], stored: DType | None = None) -> tuple[DType, DType]:
@@ -134,7 +134,7 @@ class DtypeRules:
         return compute, stored
 
     def _common(self, codes: Sequence[OperandCode]) -> DType:
-        """What the operands that count promote to."""
+        """The common dtype of the operands that count."""
         named = list(zip(self.inputs, codes, strict=True))
         if self.check is not None:
             self.check({name: code.given for name, code in named})
@@ -142,7 +142,7 @@ class DtypeRules:
         return promote([code for name, code in named if name not in without] or codes)
 
     def computed(self, common: DType) -> tuple[DType, DType]:
-        """What is computed in and what is made, for operands that promote to a dtype."""
+        """The dtype to compute in and that of the result, for operands that promote to a dtype."""
         if self.result == "float" and not common.is_floating_point:
             common = get_default_dtype()
         kind = "f" if common.is_floating_point else common.numpy.kind

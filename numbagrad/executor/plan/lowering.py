@@ -185,7 +185,7 @@ def _aliased(
 
 
 def _product(operation: Product, alone: bool = False) -> list[Launch]:
-    """What ``native/matmul_launch.py`` does, for sizes that are known beforehand.
+    """The launch of a product, as ``native/matmul_launch.py`` makes it, for known sizes.
 
     A product that is ``alone`` runs on one thread, whatever the others do.
     """

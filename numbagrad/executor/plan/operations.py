@@ -1,4 +1,4 @@
-"""What a program is made of: memory, views of it, and operations on views, in the order they ran.
+"""The parts of a program: memory, views of it, and operations on views, in the order they ran.
 
 The trace writes a list of these operations; fusion, planning and lowering read it. Everything
 here is about addresses and arrays; Tensors and gradients have already become plain operations.
@@ -115,7 +115,7 @@ class Number:
     index: int
 
 
-#: What an operation reads: memory, a number given at each run, or a number that never changes.
+#: An operand: memory, a number given at each run, or a number that never changes.
 Operand = View | Number | bool | int | float
 
 
@@ -273,7 +273,7 @@ class Reduce(Operation):
     shift: View | None
     output: View
     parameter: float | None = None
-    #: Of a selection: where the indices go.
+    #: The indices of a selection; None for other reductions.
     indices: View | None = None
 
     @property
@@ -327,7 +327,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True)
 class Total:
-    """What a :class:`RowLoop` combines over its rows: of every column, or of all elements."""
+    """A value that a :class:`RowLoop` combines over rows: of every column, or all elements."""
 
     partials: View  # (chunks, columns) or (chunks,)
     combine: str

@@ -31,7 +31,7 @@ class Run(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Space:
-    """What a reduction walks: runs outside in, and how many elements they have."""
+    """The loops of a reduction: runs outside in, and how many elements they have."""
 
     kept: list[Run]
     reduced: list[Run]
@@ -62,7 +62,7 @@ class Space:
         return self.kept[-1] if self.kept else Run(0, 0, 0)
 
     def joining(self, segments: int, state_size: int) -> Space:
-        """What the kernel walks that joins the results of segments, as they lie."""
+        """The loops of the kernel that joins the results of segments, as they lie."""
         kept = [x._replace(step=x.output_step * state_size) for x in self.kept]
         reduced = [Run(segments, self.outputs * state_size, 0)]
         return Space(kept, reduced, self.outputs, self.number)

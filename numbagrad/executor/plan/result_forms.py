@@ -59,20 +59,20 @@ def pointwise(
 
 
 def reduction(program: Any, source: Any, mask: int, keepdim: bool) -> tuple[Form, ...]:
-    """What a ``ReductionProgram`` makes of an array; bit d of ``mask`` says d is reduced."""
+    """The forms of the results of a reduction; bit d of ``mask`` says that d is reduced."""
     shape = reduced_shape(source.shape, mask, keepdim)
     kinds = program.results(from_numpy(source.dtype))
     return tuple([contiguous(shape, kind.numpy) for kind in kinds])
 
 
 def rowwise(program: Any, source: Any) -> tuple[Form, ...]:
-    """What a ``RowwiseProgram`` makes of an array."""
+    """The forms of the results of a ``RowwiseProgram``."""
     kinds = program.results(from_numpy(source.dtype))
     return tuple([contiguous(source.shape, kind.numpy) for kind in kinds])
 
 
 def product(a: Any, b: Any) -> Form:
-    """What the matrix product makes of two stacks of matrices whose leading dimensions fit."""
+    """The form of the product of two stacks of matrices whose leading dimensions fit."""
     batch = broadcast([a.shape[:-2], b.shape[:-2]])
     return contiguous((*batch, a.shape[-2], b.shape[-1]), a.dtype)
 

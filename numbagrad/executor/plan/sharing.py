@@ -1,4 +1,4 @@
-"""Who lies in whose memory: the bytes that a form takes, and whether two forms may share one.
+"""Sharing of memory: the bytes that a form takes, and whether two forms may share one.
 
 Everything that plans asks here. A form is whatever has a ``shape``, ``strides`` in bytes and a
 NumPy ``dtype`` (``forms.py``). The launchers answer for themselves, in ``native/broadcast.py``, by

@@ -20,13 +20,13 @@ from ...kernels.rowwise import rows
 from ...kernels.vector_math import cpu_lowering
 from . import cost
 
-#: What is not worth a variable of its own, or is a truth value.
+#: Operations not worth a variable of their own, or whose result is a truth value.
 _NOT_HOISTED = frozenset(("input", "constant", *COMPARISONS, *CLASSIFICATIONS, *BITWISE))
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What is computed of every row.
+    """The computation on every row.
 
     Attributes:
         compute: the dtype of the arithmetic.
@@ -75,7 +75,7 @@ class Work:
 
 
 def _parts(kind: str, value: Expression) -> Sequence[Expression]:
-    """What is computed for a reduction."""
+    """The values to compute for a reduction."""
     return value.operands if kind == "pick" else (value,)
 
 
@@ -91,7 +91,7 @@ class _Stages:
         self.stage_of_variable = dict.fromkeys(work.variables, 0)
         self._known: dict[int, tuple[Expression, int, bool]] = {}
         self.combined: list[tuple[int, str, str, Expression]] = []
-        #: What is known of one element before a loop: its stage, variable, value and column.
+        #: A value known of one element before a loop: its stage, variable, value and column.
         self.picked: list[tuple[int, str, Expression, Expression]] = []
         for name, kind, value in work.reductions:
             stage = self.of(value)[0]
@@ -160,7 +160,7 @@ class Cut:
         return [*picks, *self._hoisted.statements(stage, wanted, self._kept)]
 
     def _pick(self, name: str, value: Expression, column: Expression) -> rows.Pick:
-        """What computes a value for one element of the row."""
+        """The expression of a value for one element of the row."""
         lines, (result,) = _printed([self._hoisted.replace(value, {})], self._work, f"{name}_")
         used = self._hoisted.used([value], {}) & self._plan.elements
         reads = [x for x in self._work.variables if x in used]
@@ -233,7 +233,7 @@ def _kept(
     return kept
 
 
-#: What makes no whole numbers of such operands.
+#: Operations whose results are not whole for whole operands.
 _NO_BITS = frozenset(("from_bits", "cast", *COMPARISONS, *CLASSIFICATIONS))
 
 
@@ -251,7 +251,7 @@ def _is_bits(node: Expression) -> bool:
 
 
 def _cost_of(node: Expression, plan: _Stages, kept: dict[int, Any]) -> float:
-    """What it costs to compute a value again from what is known of the row."""
+    """The cost of computing a value again from the known values of the row."""
     rowwise = {id(x) for x in postorder((node,)) if not plan.of(x)[1]}
     return cost.model.of(node, set(kept), rowwise)
 

@@ -24,7 +24,7 @@ _COPIED = 96 * 1024
 #: Elements of windows that are summed up at a time: twelve rows of them fit a first-level cache.
 _DEPTH = 768
 
-#: What lengths are a multiple of: the lanes of the widest vectors, and of all others.
+#: Divisors of lengths: the lanes of the widest vectors, and of all others.
 _LANES = 16
 
 #: Multiplications that are worth a thread, and units of work that many threads can share.
@@ -39,7 +39,7 @@ _DOT = 1024
 #: Positions along a line that are kept together as long as there is room.
 _LINE = 64
 
-#: What a line costs that is copied, beside its vectors.
+#: The cost of a copied line, beside its vectors.
 _LINE_COST = 4
 
 #: Shares of the work that is left with a plane for each place along a line, from which on that is

@@ -1,4 +1,4 @@
-"""What is new in a forked child, where the threads that were at work are gone.
+"""Fresh locks and threads in a forked child, where the threads of the parent are gone.
 
 A child has the one thread that called fork; a lock that another thread held at that moment would
 stay locked for ever. Programs and compiled functions make their locks here. A program that another

@@ -25,7 +25,7 @@ from ..cache import library
 #: idle process uses no CPU.
 SPIN_MICROSECONDS = 200
 
-#: What shares work is compiled when launches with work to share took so long on one thread. Until
+#: Sharing of work is compiled when launches with work to share took so long on one thread. Until
 #: then that costs less than compiling. What is on disk is used from the first launch on.
 SECONDS_WORTH_COMPILING = 0.25
 
@@ -140,7 +140,7 @@ _seconds_alone = -1.0
 _sharing = False
 
 
-#: What launchers wait for until threads share work.
+#: The event that launchers wait for until threads share work.
 _waiting: list[Callable[[], None]] = []
 
 _SHARE_OUT = library.HandWritten(
@@ -149,7 +149,7 @@ _SHARE_OUT = library.HandWritten(
 _WORKER_LOOP = library.HandWritten("native.threads", "worker_loop", "void(int64)", code="calls")
 _SPIN = library.HandWritten("native.threads", "spin", "void(int64)", code="calls")
 
-#: What launches need that share work; with what :func:`when_sharing` was told of.
+#: Functions that launches need to share work; with those given to :func:`when_sharing`.
 _needed = [_SHARE_OUT, _WORKER_LOOP, _SPIN]
 
 

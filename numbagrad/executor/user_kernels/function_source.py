@@ -19,7 +19,7 @@ _Place = tuple[str, int]
 
 
 class _File(NamedTuple):
-    """What a source file defines."""
+    """The definitions of a source file."""
 
     codes: dict[_Place, list[types.CodeType]]
     trees: dict[_Place, ast.FunctionDef]

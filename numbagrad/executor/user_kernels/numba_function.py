@@ -28,7 +28,7 @@ ARGUMENTS = 3
 FIELDS = 5
 ELEMENTS, ITEM, ADDRESS = 2, 3, 4
 
-#: What a compiled function returns if all went well: with a value, and with None.
+#: Status codes of a compiled function without an error: with a value, and with None.
 _SUCCESS = (0, -2)
 
 #: An argument as far as code depends on it: dtype and rank of an array, the dtype of a number.
@@ -50,7 +50,7 @@ def is_native(function: Any, arguments: Sequence[Any]) -> bool:
 
 
 def kind_of(argument: Any) -> Kind | None:
-    """What decides the code for an argument; None for what a launch cannot pass."""
+    """The kind of an argument, which decides its code; None for one that a launch cannot pass."""
     if isinstance(argument, np.ndarray):
         return (argument.dtype, argument.ndim) if argument.flags.c_contiguous else None
     if isinstance(argument, bool):
@@ -61,7 +61,7 @@ def kind_of(argument: Any) -> Kind | None:
 
 
 def _compiled(function: Any, kinds: tuple[Any, ...]) -> Any:
-    """What Numba compiled of a dispatcher for such arguments, or None if a launch cannot use it."""
+    """The function that Numba compiled for such arguments, or None if a launch cannot use it."""
     with uninterrupted():
         from numba.core import types
         from numba.np import numpy_support

@@ -21,7 +21,7 @@ from .function_source import definition_of
 _ATTRIBUTES = frozenset(("shape", "size", "ndim", "dtype", "itemsize", "strides"))
 _FORM = frozenset(("zeros_like", "empty_like", "ones_like"))
 
-#: What runs its parts at another time, or as often as it likes.
+#: Statements that run their parts at another time, or as often as they like.
 _ELSEWHERE = (
     ast.FunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
 )  # fmt: skip

@@ -176,7 +176,7 @@ def _other_loops(dtype: str, exponential: Any) -> Values:
 
 
 def values_of(dtype: str, vector_bits: int | None = None) -> Values:
-    """What the kernels are written with, for a dtype, and narrower vectors if asked."""
+    """The variables of the kernels' text for a dtype, with narrower vectors if asked."""
     kind: Any = getattr(types, dtype)
     shape, exponential = tile_shape(kind, vector_bits), _exponential(dtype)
     return {
@@ -190,7 +190,7 @@ _VARIANTS = {dtype: functools.partial(values_of, dtype) for dtype in ("float32",
 
 
 class Attention(Arguments):
-    """What ``attend`` is given."""
+    """Arguments of ``attend``."""
 
     result = Elements(element)
     logarithms = Elements(element)  # of the sums of queries
@@ -203,7 +203,7 @@ class Attention(Arguments):
 
 
 class AttentionBackward(Arguments):
-    """What ``attend_backward`` is given."""
+    """Arguments of ``attend_backward``."""
 
     query_grad = Elements(element)
     key_grad = Elements(element)

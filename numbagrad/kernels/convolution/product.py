@@ -97,7 +97,7 @@ def _summing(shape: TileShape) -> Any:
 
 
 def values_of(dtype: str, vector_bits: int | None = None) -> Values:
-    """What ``convolve`` is written with, for a dtype, and narrower vectors if asked."""
+    """The variables of the text of ``convolve`` for a dtype, with narrower vectors if asked."""
     kind: Any = getattr(types, dtype)
     shape = tile_shape(kind, vector_bits)
     return {
@@ -107,7 +107,7 @@ def values_of(dtype: str, vector_bits: int | None = None) -> Values:
 
 
 class Convolution(Arguments):
-    """What ``convolve`` is given."""
+    """Arguments of ``convolve``."""
 
     result = Elements(element)  # (N, groups * rows, ...)
     source = Elements(element)  # (N, groups * channels, ...)
@@ -117,7 +117,7 @@ class Convolution(Arguments):
 
 
 class Arrangement(Arguments):
-    """What ``arrange`` is given."""
+    """Arguments of ``arrange``."""
 
     arranged = Elements(element)
     weights = Elements(element)

@@ -55,7 +55,7 @@ def _write_span(start, step, size, count, span):
 
 @subroutine
 def plane_spans(plan, entry, block, spans):
-    """What a plane has of the source; ``entry`` is where the plan has the plane's start."""
+    """The part of the source in a plane; ``entry`` is where the plan has the plane's start."""
     for d in range(3):
         step = word(plan, STEP + d)
         start = first_position(plan, block, d) * step + word(plan, entry + d)
@@ -70,7 +70,7 @@ def _block_size(plan, block, dimension):
 
 @subroutine
 def result_spans(plan, phase, block, spans):
-    """What the positions of a block have of a phase of the result."""
+    """The parts of a phase of the result at the positions of a block."""
     for d in range(3):
         step = word(plan, RESULT_STEP + d)
         start = first_position(plan, block, d) * step + word(plan, phase + FIRST + d)
@@ -100,7 +100,7 @@ def tap_starts(plan, phase, tap, starts):
 
 @subroutine
 def tap_spans(plan, starts, block, spans):
-    """What a tap meets of the source at the positions of a block."""
+    """The parts of the source that a tap meets at the positions of a block."""
     for d in range(3):
         step = word(plan, STEP + d)
         start = first_position(plan, block, d) * step + load(starts, d, int64)

@@ -48,7 +48,7 @@ size = variable("size")
 
 
 def values_of(dtype: str, vector_bits: int | None = None) -> Values:
-    """What ``correlate`` is written with, for a dtype, and narrower vectors if asked."""
+    """The variables of the text of ``correlate`` for a dtype, with narrower vectors if asked."""
     kind: Any = getattr(types, dtype)
     shape = tile_shape(kind, vector_bits)
     return {
@@ -58,7 +58,7 @@ def values_of(dtype: str, vector_bits: int | None = None) -> Values:
 
 
 class Correlation(Arguments):
-    """What ``correlate`` is given."""
+    """Arguments of ``correlate``."""
 
     sums = Elements(element)  # (parts, groups * rows, channels * taps)
     source = Elements(element)
@@ -67,7 +67,7 @@ class Correlation(Arguments):
 
 
 class Joined(Arguments):
-    """What ``join`` is given."""
+    """Arguments of ``join``."""
 
     total = Elements(element)
     sums = Elements(element)

@@ -13,7 +13,7 @@ from ..packing import Arguments, Elements
 
 
 class Bags(Arguments):
-    """What the kernel is given."""
+    """Arguments of the kernel."""
 
     output = Elements(element)  # (bags, width)
     table = Elements(element)

@@ -18,7 +18,7 @@ from ..packing import Arguments, Elements
 
 
 class Indexed(Arguments):
-    """What all kernels of this file are given."""
+    """Arguments that all kernels of this file have."""
 
     output = Elements(element)
     source = Elements(element)

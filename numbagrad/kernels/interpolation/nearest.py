@@ -13,7 +13,7 @@ from ..packing import Arguments, Elements
 
 
 class Repeated(Arguments):
-    """What ``repeat`` is given."""
+    """Arguments of ``repeat``."""
 
     output = Elements(element)
     source = Elements(element)
@@ -21,7 +21,7 @@ class Repeated(Arguments):
 
 
 class Summed(Arguments):
-    """What ``gather_back`` is given."""
+    """Arguments of ``gather_back``."""
 
     output = Elements(element)
     source = Elements(element)

@@ -38,7 +38,7 @@ class Chain(Record):
 
 
 class Move(Record):
-    """What a tile adds to a word."""
+    """The step that a tile adds to a word."""
 
     place = Word()  # of a word of the arguments of the first unit
     step = Word()

@@ -18,7 +18,7 @@ _WORKER_BYTES = WORD_BYTES * size_of(Worker)
 
 
 class Blocks(Arguments):
-    """What ``run_blocks`` is given."""
+    """Arguments of ``run_blocks``."""
 
     workers = Word()  # address of the first
     count = Word()  # of them

@@ -15,7 +15,7 @@ from ..packing import Arguments, Elements
 
 
 class Fallible(Arguments, MayFail):
-    """What all kernels of this file are given first."""
+    """The first arguments of all kernels of this file."""
 
     failed = Elements(int64)
 

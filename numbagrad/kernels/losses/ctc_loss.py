@@ -22,7 +22,7 @@ _FLOATS = dtypes("float32 float64")
 
 
 class Sequences(Arguments):
-    """What the recursions are given, and first of all the others."""
+    """Arguments of the recursions, and the first ones of all other kernels."""
 
     output = Elements(float64)
     probabilities = Elements(element)

@@ -16,7 +16,7 @@ from ..packing import Arguments, Elements, OptionalElements
 
 
 class Factors(Arguments):
-    """What ``factors`` is given."""
+    """Arguments of ``factors``."""
 
     factor = Elements(element)
     target = Elements(int64)
@@ -27,7 +27,7 @@ class Factors(Arguments):
 
 
 class Picked(Arguments):
-    """What kernels are given that read or write the entry of a class."""
+    """Arguments of kernels that read or write the entry of a class."""
 
     output = Elements(element)
     input = Elements(element)
@@ -43,7 +43,7 @@ class PickedTotal(Picked):
 
 
 class Placed(Arguments):
-    """What ``placed`` is given."""
+    """Arguments of ``placed``."""
 
     output = Elements(element)
     grad = Elements(element)

@@ -103,7 +103,7 @@ def _further(args, operand, term):
 
 
 class _Blocks(NamedTuple):
-    """What the kernel of tiles keeps in the caches, and the scratch memory for what it packs.
+    """Sizes of the blocks that the kernel of tiles keeps in the caches, and its scratch memory.
 
     A panel of A (tallest tile × depth) stays in the first-level cache while it passes over a block
     of B (depth × columns), which comes from the second-level cache. The scratch memory holds such a

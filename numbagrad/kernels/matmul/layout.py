@@ -17,7 +17,7 @@ A_ROW, A_COLUMN, A_OUTER, A_INNER = 8, 9, 10, 11
 B_ROW, B_COLUMN, B_OUTER, B_INNER = 12, 13, 14, 15
 C_ROW, C_COLUMN, C_OUTER, C_INNER = 16, 17, 18, 19
 PACKS = 20  # PACKS_A, PACKS_B or their sum, which only the kernel of tiles reads
-#: What only programs ask for, and 0 otherwise; the row kernel does none of it. C may be added to.
+#: Requests of programs alone, 0 otherwise; the row kernel serves none of them. C may be added to.
 #: C may be the sum of several products of equal shapes and strides, the terms: the addresses of A
 #: and B for each further one lie behind the other words. And a kernel may run on what was written.
 ACCUMULATES = 21  # 1 where C is added to
@@ -32,7 +32,7 @@ COUNTERS = 27  # where the counters begin, in words from the first one here; 0 b
 WIDTH = 28  # columns of C in one unit of work
 WORDS = 29
 
-#: What an epilogue is called with: the address of these words, and a range of rows of C.
+#: The arguments of an epilogue: the address of these words, and a range of rows of C.
 TILE_ARGUMENTS = 0  # address of its own arguments
 TILE_BATCH = 1
 TILE_COLUMN, TILE_COLUMNS = 2, 3  # the first column of the tile, and how many it has
@@ -226,7 +226,7 @@ def division(
     method: int, rows: int, columns: int, depth: int, terms: int, batch: int, a_deep: bool,
     b_deep: bool, item_size: int, threads: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """What threads share of a product: the pieces of its depth or 0, and the width of its units.
+    """The division of a product among threads: pieces of its depth or 0, and the width of units.
 
     What a thread reads that another one wrote comes from the caches of that one, at a fraction of
     the speed of its own. Operands were most likely written in equal shares of their outermost

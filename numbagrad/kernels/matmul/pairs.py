@@ -265,7 +265,7 @@ _interleave_rows, _transpose_pairs = interleave_rows(), transpose_pairs()
 
 
 class Packed(Arguments):
-    """What ``pack_pairs`` is given."""
+    """Arguments of ``pack_pairs``."""
 
     target = Elements(int32)  # (batch, panels, pairs, width)
     source = Elements(bfloat16)
@@ -317,7 +317,7 @@ def pack_pairs(args, lo, hi):
 
 
 class Multiplied(Arguments):
-    """What ``multiply`` is given."""
+    """Arguments of ``multiply``."""
 
     c = Elements(variable("element"))  # contiguous
     a = Elements(int32)

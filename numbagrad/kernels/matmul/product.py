@@ -31,7 +31,7 @@ scratch_bytes = variable("scratch_bytes")
 
 
 def values_of(method: str, dtype: str, vector_bits: int | None = None) -> Values:
-    """What ``matmul`` is written with, for a method and dtype, and narrower vectors if asked."""
+    """The variables of the text of ``matmul`` for a method and dtype, narrower vectors if asked."""
     number, build = METHODS[method]
     element: Any = getattr(types, dtype)
     return {"method": number, "element": element, **build(element, vector_bits)._asdict()}

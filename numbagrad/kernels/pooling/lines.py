@@ -55,7 +55,7 @@ class _Search:
         return builder.and_(emit.mask(end, offset), builder.not_(emit.mask(before, offset)))
 
     def _elements(self, line: Any, x: Any) -> tuple[Any, Any]:
-        """Of each window the element at a place of the kernel, and whether there is one."""
+        """The element of each window at a place of the kernel, and whether there is one."""
         emit, builder, lanes = self.emit, self.emit.builder, self.emit.shape.lanes
         start = emit.at(emit.at(self.base, line), x)
         if self.known == 1:

@@ -40,7 +40,7 @@ def _by_step(loop: Any) -> Any:
 
 
 def _values(name: str) -> Values:
-    """What the kernels are written with, for a dtype."""
+    """The variables of the kernels' text for a dtype."""
     element = dtypes(name)[name]["element"]
     size = element.bitwidth // 8
     vectors = name in ("float32", "float64")
@@ -71,7 +71,7 @@ def _variants(names: str) -> dict[str, functools.partial[Values]]:
 
 _NUMBERS = _variants("float16 float32 float64 int8 int16 int32 int64 uint8")
 
-#: What is pooled by sums, and what lies where its indices say: other dtypes are left to NumPy.
+#: Dtypes of pooling by sums and of reads by index: other dtypes are left to NumPy.
 _SUMMED = _variants("float32 float64")
 
 

@@ -13,7 +13,7 @@ FIRST_HIDDEN, FIRST_CELL, WEIGHTS, BIAS = range(6, 10)
 GATES_GRAD, SUMS_GRAD, PREVIOUS, HIDDEN_GRAD, CELL_GRAD = range(5)
 BACK_HIDDEN, BACK_EXTRA, BACK_GATES, BACK_FIRST_HIDDEN, BACK_FIRST_CELL = range(5, 10)
 BACK_WEIGHTS, RESULT_GRAD = 10, 11
-#: Of both.
+#: Arguments of both.
 PLAN, FORMULA = 12, 13
 ARGUMENTS = 14
 
@@ -34,7 +34,7 @@ OPERANDS = 9
 ARRAY, BEGINNING, COLUMN, ROWS, PITCH = range(5)
 OPERAND_WORDS = 5
 
-#: What the rows of an operand are.
+#: The kind of the rows of an operand.
 OF_ELEMENTS, OF_PREVIOUS, OF_SEQUENCES, REPEATED = range(4)
 
 #: Behind the operands: the number of sequences at each time, and its first element.

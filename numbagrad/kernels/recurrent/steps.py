@@ -68,7 +68,7 @@ panel, tallest, size = variable("panel"), variable("tallest"), variable("size")
 
 
 def values_of(dtype: str, vector_bits: int | None = None) -> Values:
-    """What the kernels are written with, for a dtype, and narrower vectors if asked."""
+    """The variables of the kernels' text for a dtype, with narrower vectors if asked."""
     kind: Any = getattr(types, dtype)
     shape = tile_shape(kind, vector_bits)
     return {
@@ -81,7 +81,7 @@ _VARIANTS = {dtype: functools.partial(values_of, dtype) for dtype in ("float32",
 
 
 class Matrix(Arguments):
-    """What ``pack_weights`` is given."""
+    """Arguments of ``pack_weights``."""
 
     panels = Elements(element)
     matrix = Elements(element)
@@ -92,7 +92,7 @@ class Matrix(Arguments):
 
 
 class Biases(Arguments):
-    """What ``join_biases`` is given."""
+    """Arguments of ``join_biases``."""
 
     bias = Elements(element)
     input = OptionalElements(element)

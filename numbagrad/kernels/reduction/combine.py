@@ -16,7 +16,7 @@ from ...codegen.primitive import primitive
 __all__ = ["add", "both", "either", "maximum", "minimum", "multiply"]
 
 _ANY_ORDER = ("reassoc", "contract")
-#: Of zeros of both signs an extremum is either: to tell them apart would double its instructions.
+#: An extremum of zeros of both signs is either: telling them apart would double its cost.
 _EITHER_ZERO = ("nsz",)
 
 

@@ -31,7 +31,7 @@ def stages_source(
 
 
 def _element_lines(dtype: str, stage: Stage, number_of: dict[str, int]) -> tuple[list[str], ...]:
-    """What a stage does with element ``i``: statements before it combines, and behind that."""
+    """The statements of a stage for element ``i``: before it combines, and behind that."""
     # That memory lies apart is said, or LLVM would ask for it, and sum short rows in another order
     # where they are neighbours.
     before = [f"{x} = {load_text(f'at_{x}, i', dtype, number_of[x])}" for x in stage.reads]

@@ -42,7 +42,7 @@ OPERAND_WORDS = 3
 
 @dataclasses.dataclass(frozen=True)
 class ClassKind:
-    """What a kernel knows of the class of a row, an integer that says which column counts.
+    """The class of a row in a kernel: an integer that says which column counts.
 
     ``what`` is "counts", whether it is another than ``ignored``; "column", which it is (0 if it
     does not count); or "here", whether the column of an element is that.

@@ -82,7 +82,7 @@ CPU_BOUNDED: Mapping[tuple[str, str], tuple[Callable[..., Value], Callable[..., 
     },
 }
 
-#: What CPUs with AVX-512 have instead: estimates of reciprocals for a division, and powers of two
+#: Instructions of AVX-512 instead: estimates of reciprocals for a division, and powers of two
 #: multiplied by one of the instructions of `codegen/instructions.py`.
 CPU_INSTRUCTED: dict[tuple[str, str], Callable[..., Value]] = {
     ("near_quotient", "float32"): near_quotient_refined,

@@ -1,4 +1,4 @@
-"""What all elementary functions are made of: the floating point formats, polynomials, clamping.
+"""Parts of all elementary functions: the floating point formats, polynomials, clamping.
 
 Called by the modules of this package on symbolic values. Every function is written once for float32
 and float64; what differs is in `Format` and in the tables of coefficients beside the functions.

@@ -1,4 +1,4 @@
-"""What the functions of this folder ask of their arguments: numbers, sizes, ranks and dtypes.
+"""Checks of arguments of the functions of this folder: numbers, sizes, ranks and dtypes.
 
 The names of annotations are read by ``ops/arguments/errors.py``, which refuses arguments of other
 kinds before a call; the functions are called where a look at an argument costs nothing that counts.

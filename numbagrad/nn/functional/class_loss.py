@@ -287,7 +287,7 @@ _smoothed_class_loss = composite("AddBackward0", takes="one dtype")(_cross_entro
 
 
 def _share(smoothing: float, classes: int) -> float:
-    """What each of the classes gets; infinity where there are none, as torch divides."""
+    """The share of each of the classes; infinity where there are none, as torch divides."""
     return smoothing / classes if classes else math.inf
 
 

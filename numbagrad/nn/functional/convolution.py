@@ -47,7 +47,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Geometry(NamedTuple):
-    """What a convolution is besides its tensors."""
+    """The options of a convolution."""
 
     windows: Windows
     groups: int
@@ -77,7 +77,7 @@ class Geometry(NamedTuple):
 
 
 class Blocks(Geometry):
-    """What ``unfold`` and ``fold`` are besides their tensor."""
+    """The options of ``unfold`` and ``fold``."""
 
     __slots__ = ()
 

@@ -94,7 +94,7 @@ def dropout3d(
     return _drop_channels(input, p, training, inplace, 4)
 
 
-#: What SELU returns for large negative numbers.
+#: The limit of SELU for large negative numbers.
 _SELU_SATURATION = -1.7580993408473766
 
 

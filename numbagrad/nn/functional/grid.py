@@ -28,7 +28,7 @@ __all__ = ["affine_grid", "grid_sample"]
 
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
-#: What the cubic of Keys (1981) is made of: the slope at the neighbours is this times a difference.
+#: The coefficient of Keys (1981): the slope at the neighbours is this times a difference.
 _CUBIC = -0.75
 
 _CHANGED = (

@@ -174,7 +174,7 @@ def resampled(
 
 
 class Grid(NamedTuple):
-    """What a resampling is besides its tensor; sizes are those of the spatial dimensions."""
+    """The options of a resampling; sizes are those of the spatial dimensions."""
 
     sizes: tuple[int, ...]
     counts: tuple[int, ...]

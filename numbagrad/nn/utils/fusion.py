@@ -14,7 +14,7 @@ __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
 
 
 def _scales(mean: Tensor, variance: Tensor, eps: float, weight: Any, bias: Any) -> Any:
-    """What batch norm multiplies by, and what it then adds."""
+    """The factor of batch norm, and the term that it then adds."""
     scale = (ones_like(mean) if weight is None else weight) * (variance + eps).rsqrt()
     return scale, (zeros_like(mean) if bias is None else bias) - mean * scale
 

@@ -48,7 +48,7 @@ _BEFORE_OUT = {
     "addcdiv": "input tensor1 tensor2",
 }
 _FACTORS = frozenset(("alpha", "beta", "value", "number"))
-#: What a name of the table is called in the function of today, if not the same.
+#: Today's names of parameters of the table, where they differ.
 _TODAY = {"number": "other"}
 
 

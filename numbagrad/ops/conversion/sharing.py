@@ -77,7 +77,7 @@ def send_shared(kind: type[Tensor]) -> None:
 
 
 def reduced_for_process(tensor: Tensor) -> tuple[Any, ...]:
-    """What ``multiprocessing`` sends of a tensor: where its elements are, if that can be shared.
+    """A tensor as ``multiprocessing`` sends it: where its elements are, if that can be shared.
 
     Of a tensor that is no view, an argument of a process that starts, the memory is moved to where
     both see it, as torch does. Other tensors that are not shared are copied.

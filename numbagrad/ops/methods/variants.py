@@ -36,10 +36,10 @@ from .registry import method
 
 __all__: list[str] = []
 
-#: What a definition answers: an operator, or a function that makes new tensors, and its operands.
+#: The answer of a definition: an operator or a function that makes new tensors, and its operands.
 Choice = tuple[Callable[..., Tensor], tuple[Any, ...]]
 
-#: What the code of variants names.
+#: The names that the code of variants uses.
 _NAMES = {
     "LaunchMiss": LaunchMiss,
     "PointwiseOperator": PointwiseOperator,

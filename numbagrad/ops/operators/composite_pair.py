@@ -90,7 +90,7 @@ class Pair(ProgramPair):
         #: Whether the definition returns one tensor, and no tuple.
         self.single = trace.single
         self.forward = _with_constants(ProgramCall(program), constants)
-        #: Of what the forward made, what the backward is given.
+        #: Arrays of the forward that the backward is given.
         self.places = [memories.index(memory) for memory in kept]
         self.saved: tuple[int, ...] = ()
         self.read = 0
@@ -102,7 +102,7 @@ class Pair(ProgramPair):
             self.read = len(first.inputs)
             self._backwards[result.strides] = first
             self.nbytes += first.nbytes
-        #: Of the tensors, and of what the forward made, what a node keeps.
+        #: The tensors, and the arrays of the forward, that a node keeps.
         self.saves, self.keeps = _getter(self.saved), _getter(self.places)
         self.nbytes += program.arena_bytes
 
@@ -326,7 +326,7 @@ class _Backward:
         self.program = program = Program(operations, given, _with_large(operations, memories))
         self.nbytes = program.arena_bytes
         self._call = _with_constants(ProgramCall(program), constants)
-        #: Of every gradient which result it is and, if it is not all of that, how it lies there.
+        #: The result that each gradient is and, if it is not all of that, how it lies there.
         self._makers: list[Any] = []
         for view in trace.gradients:
             if view is None:

@@ -44,7 +44,7 @@ class Refused:
     kind: type[Exception] = NotImplementedError
 
 
-#: Of formulas with a complex derivative, and of those whose result has no gradient.
+#: The properties of formulas with a complex derivative, and of those without a gradient.
 HOLOMORPHIC = ComplexRule()
 
 

@@ -188,7 +188,7 @@ def _second_kind(order: int, array: Array) -> Array:
 
 
 def _below(array: Array, made: Array, at_zero: float) -> Array:
-    """Of negative numbers NaN, of zero an infinity."""
+    """NaN for negative numbers, an infinity for zero."""
     made = np.where(array == 0, at_zero, np.where(array < 0, np.nan, made))
     return np.where(np.isnan(array), np.nan, made)
 

@@ -191,7 +191,7 @@ def _full(which: str) -> TensorOperator:
 
 
 def _rows_of_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
-    """Of all elements of a sample, which are put in a row; if they were rows, one by one."""
+    """The extremum of all elements of a sample, in a row; if they were rows, one by one."""
     input, rows = arguments
     if rows:
         made: Tensor = operator(input.flatten(0, 1), True).unflatten(0, (size, -1))

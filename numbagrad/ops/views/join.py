@@ -54,7 +54,7 @@ class _Unlike(Exception):  # noqa: N818 - a signal to the function that can conv
 
 
 def _concatenated(dim: int, arrays: list[Array]) -> Array:
-    """Of one array after another, in the order of indices; NumPy would follow the strides."""
+    """One array after another, in the order of indices; NumPy would follow the strides."""
     made = copies.join(arrays, dim, 0)
     if made is not None:
         return made

@@ -72,7 +72,7 @@ class Measurement:
 
     @property
     def as_row_name(self) -> str:
-        """What ``Compare`` writes before the row."""
+        """The name that ``Compare`` writes before the row."""
         return self.sub_label or self.stmt or "[Unknown]"
 
     def __repr__(self) -> str:

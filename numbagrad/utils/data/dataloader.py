@@ -8,7 +8,7 @@ from ...data.worker import get_worker_info
 
 
 class _DatasetKind:
-    """What a loader asks a dataset by: numbers, or the next element."""
+    """How a loader asks a dataset: by numbers, or for the next element."""
 
     Map = 0
     Iterable = 1

@@ -29,7 +29,7 @@ def _average(process_group: Any, tensor: Tensor) -> Future[Any]:
 
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future[Any]:
-    """What is done without a hook: the mean over the ranks.
+    """The mean over the ranks, as without a hook.
 
     Args:
         process_group: the ranks; all for None.
