@@ -37,7 +37,7 @@ IS_POSSIBLE = (
     platform.machine() in ("x86_64", "AMD64")
     and os.environ.get("NUMBAGRAD_MPI_SHARED_MEMORY", "1") != "0"
 )
-#: What is added up at a time of half precision: it stays in the cache of a core.
+#: Bytes of half precision that are added up at a time: they stay in the cache of a core.
 _CHUNK_BYTES = 1 << 17
 #: Elements of a sum that are worth a thread of their own.
 _GRAIN = 1 << 18

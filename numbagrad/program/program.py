@@ -450,7 +450,7 @@ class Program:
                     arrays[slot] = np.empty_like(view.memory.array)
                 as_view(arrays[slot], view)[...] = array
 
-    #: What an exchange with other processes raised in the last run, until somebody has seen it.
+    #: The error of an exchange with other processes in the last run, until somebody has seen it.
     exchange_error: BaseException | None = None
 
     def _exchange(self, call: Call, given: Sequence[Any]) -> None:

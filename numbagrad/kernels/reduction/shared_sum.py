@@ -16,7 +16,7 @@ CHUNK = 1024
 
 
 class Summed(Arguments):
-    """What the kernel is given."""
+    """Arguments of the kernel."""
 
     addresses = Elements(int64)  # of the arrays
     ranks = Word()  # how many there are

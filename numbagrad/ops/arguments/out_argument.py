@@ -122,6 +122,14 @@ for _rule, _names in (
     OUT.update(dict.fromkeys(_names.split(), _rule))
 
 
+def _without_autocast(
+    function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """Call a function as autocast does that is given an ``out``: it leaves such calls alone."""
+    with restored(autocast.settings._replace(enabled=frozenset())):
+        return function(*arguments, **keywords)
+
+
 def call_into(
     name: str,
     rule: Rule,
@@ -146,9 +154,8 @@ def call_into(
     read = _tensors_of((*arguments, *keywords.values()))[: rule.reads] if rule.reads else ()
     if len(read) < rule.tensors:
         raise TypeError(f"{name}() takes 'out' with Tensors only; make them of numbers by tensor()")
-    if autocast.settings.enabled:  # which leaves alone what is written into an ``out``
-        with restored(autocast.settings._replace(enabled=frozenset())):
-            results = function(*arguments, **keywords)
+    if autocast.settings.enabled:
+        results = _without_autocast(function, arguments, keywords)
     else:
         results = function(*arguments, **keywords)
     several = isinstance(results, tuple)

@@ -55,8 +55,8 @@ def _gradient(grad: Any, mode: str, result: Tensor, result1: Tensor) -> Tensor:
 
 
 def _gradient_of_wide(of_q: Tensor | None, of_r: Tensor | None, q: Tensor, r: Tensor) -> Tensor:
-    """Of a unitary Q: R turns with Q, whose turn is what lies below the diagonal of
-    ``Q.mH @ dA @ inv(R1)``, R1 being the square part of R. Nothing that cancels is formed.
+    """The gradient through a unitary Q. R turns with Q, whose turn is what lies below the diagonal
+    of ``Q.mH @ dA @ inv(R1)``, R1 being the square part of R. Nothing that cancels is formed.
     """
     rows, columns = r._array.shape[-2:]
     turn = _added(
