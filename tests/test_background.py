@@ -146,7 +146,7 @@ def test_an_object_file_comes_back(requests):
     from numbagrad.executor.cache import library
 
     background, kernel = requests
-    key = library.source_key("nothing", kernel.source)
+    key = library.source_key("nothing", kernel.source, code=kernel.code)
     assert background.request(key, kernel)
     background._shared.known[key].done.wait(120)
     assert background.result(key)[:4] == b"\x7fELF"

@@ -272,6 +272,7 @@ def test_keys_tell_apart_what_is_compiled():
         library.source_key("answer", constant_source(2)),
         library.source_key("answer", source, "void(int64)"),
         library.source_key("answer", source, fastmath=()),
+        library.source_key("answer", source, code="rows"),
         library.source_key("answer", source, fastmath=("contract", "reassoc")),
     ]
     assert len(set(keys)) == len(keys)

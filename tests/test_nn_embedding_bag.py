@@ -35,6 +35,28 @@ def test_gradients(mode):
     assert gradgradcheck(run, (weight,))
 
 
+def test_maxima_of_bags_that_are_compiled():
+    weight = ng.tensor([[1.0, 5.0], [3.0, 5.0], [2.0, 7.0]], requires_grad=True)
+    slope = ng.tensor([[1.0, 2.0], [4.0, 8.0], [16.0, 32.0]])
+
+    def step(index, starts):
+        found = F.embedding_bag(index, weight, starts, mode="max", padding_idx=2)
+        weight.grad = None
+        (found * slope).sum().backward()
+        return found.detach()
+
+    compiled = ng.compile(step)
+    for starts in ([0, 3, 3], [0, 3, 3], [0, 2, 4], [0, 1, 2]):
+        given = ng.tensor([0, 1, 2, 1]), ng.tensor(starts)
+        expected, gradient = step(*given), weight.grad.clone()
+        assert compiled(*given).equal(expected) and weight.grad.equal(gradient)
+    assert_compiled(compiled)
+    found = F.embedding_bag(ng.tensor([0, 1, 2, 2]), weight, ng.tensor([0, 3]), mode="max")
+    assert found.tolist() == [[3.0, 7.0], [2.0, 7.0]]
+    step(ng.tensor([0, 1, 2, 2]), ng.tensor([0, 3, 4]))  # the second bag has nothing but padding
+    assert weight.grad.tolist() == [[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]]  # the first of equals
+
+
 def test_a_batch_of_tables():
     tables = ng.stack([TABLE, TABLE * 2])
     index, starts = ng.tensor([0, 1, 2]), ng.tensor([0, 1])

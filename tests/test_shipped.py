@@ -16,7 +16,7 @@ SOURCE = (
     "from numbagrad.codegen.intrinsics import *\n\n\n"
     "def kernel(args, lo, hi):\n    store(args, 0, 42, int64)\n"
 )
-KERNEL = library.Kernel("answer", "compiled", library.UNIFORM, SOURCE)
+KERNEL = library.Kernel("answer", "compiled", library.UNIFORM, SOURCE, code="formula")
 
 
 def run(code, *arguments, **environment):

@@ -139,19 +139,20 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> llvm.ModuleRef:
     in a third of the time. That also suits kernels whose vector code is written by hand.
 
     Formulas that are bound by arithmetic, as all that use ``instructions`` are, get the widest
-    vectors of the CPU, which LLVM avoids otherwise. Not so rows: what several of the widest vectors
-    leave of a reduction is done one by one, and that may be a whole row.
+    vectors of the CPU, which LLVM avoids otherwise. In rows it then takes one of them at a time:
+    what several leave of a reduction is done one by one, and that may be a whole row.
     """
     instructed = instructions.are_called(module)
-    formula = code in ("formula", "guarded")
-    wide = formula and (instructed or _is_bound_by_arithmetic(module))
+    by_rows = code == "rows"
+    bound = code in ("formula", "guarded", "rows")
+    wide = bound and (instructed or _is_bound_by_arithmetic(module))
     if instructed:
         module = instructions.declared(module)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
     options.loop_unrolling = True
-    options.loop_interleaving = code != "guarded"
+    options.loop_interleaving = code != "guarded" and not (by_rows and wide)
     builder = llvm.create_pass_builder(target_machine(wide), options)
     if code != "loops":
         for function in module.functions:

@@ -69,11 +69,11 @@ def product(array, first, last):
 def in_range(index, count, size):
     """Whether ``count`` indices are all in [0, size)."""
     values = ArrayHead(index).data
-    inside = True
+    beyond = 0
     for k in range(count):
         at = load(values, k, int64)
-        inside = inside and at >= 0 and at < size
-    return inside
+        beyond |= at | (size - 1 - at)  # negative where one of the two is
+    return beyond >= 0
 
 
 @subroutine

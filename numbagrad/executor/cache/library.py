@@ -474,7 +474,7 @@ def _described(kernel: Kernel) -> tuple[str, Callable[[], Callable[..., Any]]]:
     """The content of a kernel of whatever process, and what returns its function."""
     options = kernel.signature, kernel.fastmath, kernel.code
     if kernel.source is not None:
-        content = _generated_content(kernel.name, kernel.source, *options[:2])
+        content = _generated_content(kernel.name, kernel.source, *options)
         return content, functools.partial(_function, _key(content), kernel.source)
     module = (kernel.module or "").removeprefix("numbagrad.")
     content = _hand_written_content(module, kernel.name, *options)
@@ -517,10 +517,10 @@ def generated(
 ) -> int:
     """Address of the function ``kernel`` that ``source`` defines, compiled for ``signature``.
 
-    ``code`` says which passes it is worth (see ``compiler.py``) and follows from the source, which
-    is kept beside the object, so that it can be read and stepped through.
+    ``code`` says which passes it is worth (see ``compiler.py``). The source is kept beside the
+    object, so that it can be read and stepped through.
     """
-    content = _generated_content(name, source, signature, fastmath)
+    content = _generated_content(name, source, signature, fastmath, code)
     key = _key(content)
     python = functools.partial(_function, key, source)
     kernel = Kernel(name, "compiled", signature, source, None, None, fastmath, code)
@@ -532,15 +532,25 @@ def generated(
 
 
 def source_key(
-    name: str, source: str, signature: str = UNIFORM, fastmath: tuple[str, ...] = ("contract",)
+    name: str,
+    source: str,
+    signature: str = UNIFORM,
+    fastmath: tuple[str, ...] = ("contract",),
+    code: str = "formula",
 ) -> str:
     """The key under which a generated kernel is kept. Comments are no part of it."""
-    return _key(_generated_content(name, source, signature, fastmath))
+    return _key(_generated_content(name, source, signature, fastmath, code))
 
 
-def _generated_content(name: str, source: str, signature: str, fastmath: tuple[str, ...]) -> str:
-    code = without_comments(source)
-    return _content("generated", name, code, _sources.of_text(code), signature, *fastmath)
+def _generated_content(
+    name: str,
+    source: str,
+    signature: str = UNIFORM,
+    fastmath: tuple[str, ...] = ("contract",),
+    code: str = "formula",
+) -> str:
+    text = without_comments(source)
+    return _content("generated", name, code, text, _sources.of_text(text), signature, *fastmath)
 
 
 def _function(key: str, source: str) -> Callable[..., None]:

@@ -109,8 +109,8 @@ def _adding(name: str, kind: np.dtype[Any]) -> WordKernel:
 
 
 @functools.cache
-def _summing(kind: np.dtype[Any]) -> WordKernel:
-    return WordKernel("kernels.indexing.bags", f"sum_bags_{name_of(kind)}")
+def _of_bags(name: str, kind: np.dtype[Any], writes: int) -> WordKernel:
+    return WordKernel("kernels.indexing.bags", f"{name}_bags_{name_of(kind)}", writes=writes)
 
 
 def _grain(work: int) -> int:
@@ -172,14 +172,28 @@ def sum_bags(table: Array, index: Array, starts: Array, padding: int) -> Array:
 
     Bag b has the indices from ``starts[b]`` to ``starts[b + 1]``; ``padding`` counts for nothing.
     """
+    output = np.empty((starts.size - 1, table.shape[1]), table.dtype)
+    _run_on_bags("sum", (output,), table, index, starts, padding)
+    return output
+
+
+def max_bags(table: Array, index: Array, starts: Array, padding: int) -> tuple[Array, Array]:
+    """Maxima of the same rows, and the rows that they come from: 0 and -1 where there are none."""
+    shape = starts.size - 1, table.shape[1]
+    made = np.empty(shape, table.dtype), np.empty(shape, np.int64)
+    _run_on_bags("max", made, table, index, starts, padding)
+    return made
+
+
+def _run_on_bags(
+    name: str, made: tuple[Array, ...], table: Array, index: Array, starts: Array, padding: int
+) -> None:
     table, width = np.ascontiguousarray(table), table.shape[1]
     index, starts = np.ascontiguousarray(index), np.ascontiguousarray(starts)
     bags = starts.size - 1
-    output = np.empty((bags, width), table.dtype)
     grain = _grain(index.size // max(bags, 1) * width)
-    kernel = _summing(table.dtype)
-    kernel(bags, grain, output, table, index, starts, width, padding)
-    return output
+    kernel = _of_bags(name, table.dtype, len(made))
+    kernel(bags, grain, *made, table, index, starts, width, padding)
 
 
 def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:

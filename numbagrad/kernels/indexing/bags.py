@@ -1,11 +1,11 @@
-"""Sums of the rows of a table in bags of indices: the forward of ``embedding_bag``.
+"""Sums and maxima of the rows of a table in bags of indices: the forward of ``embedding_bag``.
 
 ``executor/families/indexing.py`` compiles it by name. Imported only to compile.
 """
 
 from __future__ import annotations
 
-from ...codegen.intrinsics import int64, load, load_apart, store_apart
+from ...codegen.intrinsics import int64, load, load_apart, select, store_apart
 from ...codegen.kernel import element, kernel, real
 from ...codegen.record import Word
 from ..dtypes import dtypes
@@ -13,7 +13,7 @@ from ..packing import Arguments, Elements
 
 
 class Bags(Arguments):
-    """Arguments of the kernel."""
+    """Arguments of ``sum_bags``."""
 
     output = Elements(element)  # (bags, width)
     table = Elements(element)
@@ -23,11 +23,23 @@ class Bags(Arguments):
     padding = Word()  # the index that counts for nothing, or a negative number
 
 
+class LargestOfBags(Arguments):
+    """Arguments of ``max_bags``."""
+
+    output = Elements(element)  # (bags, width)
+    places = Elements(int64)  # the row of the table that each of these comes from, or -1
+    table = Elements(element)
+    index = Elements(int64)
+    starts = Elements(int64)
+    width = Word()
+    padding = Word()
+
+
 @kernel(variants=dtypes("float32 float64"), takes=Bags)
 def sum_bags(args, lo, hi):
     """output[b] = the sum of table[index[k]] for k in [starts[b], starts[b + 1]), over bags b.
 
-    Rows are added in their order, four in a pass where they are: the sums stay in registers.
+    Rows are added in their order, eight in a pass where they are: the sums stay in registers.
     """
     given = Bags(args)
     output, table, index, starts = given.output, given.table, given.index, given.starts
@@ -46,29 +58,71 @@ def sum_bags(args, lo, hi):
                 store_apart(output, at + i, load_apart(table, row + i, element, 2), element, 1)
         k = first + 1
         while k < last:
-            a = load(index, k, int64)
-            b, c, d = padding, padding, padding
-            if k + 4 <= last:
-                b, c, d = (
-                    load(index, k + 1, int64),
-                    load(index, k + 2, int64),
-                    load(index, k + 3, int64),
-                )
-            if a != padding and b != padding and c != padding and d != padding:
-                a, b, c, d = a * width, b * width, c * width, d * width
+            together = k + 8 <= last
+            if together and padding >= 0:
+                for j in range(k, k + 8):
+                    together = together and load(index, j, int64) != padding
+            if together:
+                a, b = load(index, k, int64) * width, load(index, k + 1, int64) * width
+                c, d = load(index, k + 2, int64) * width, load(index, k + 3, int64) * width
+                e, f = load(index, k + 4, int64) * width, load(index, k + 5, int64) * width
+                g, h = load(index, k + 6, int64) * width, load(index, k + 7, int64) * width
                 for i in range(width):
                     value = load_apart(output, at + i, element, 1)
                     value += load_apart(table, a + i, element, 2)
                     value += load_apart(table, b + i, element, 2)
                     value += load_apart(table, c + i, element, 2)
                     value += load_apart(table, d + i, element, 2)
+                    value += load_apart(table, e + i, element, 2)
+                    value += load_apart(table, f + i, element, 2)
+                    value += load_apart(table, g + i, element, 2)
+                    value += load_apart(table, h + i, element, 2)
                     store_apart(output, at + i, value, element, 1)
-                k += 4
+                k += 8
             else:
-                if a != padding:
-                    row = a * width
+                row = load(index, k, int64)
+                if row != padding:
+                    row *= width
                     for i in range(width):
                         value = load_apart(output, at + i, element, 1)
                         value += load_apart(table, row + i, element, 2)
                         store_apart(output, at + i, value, element, 1)
                 k += 1
+
+
+@kernel(variants=dtypes("float32 float64"), takes=LargestOfBags)
+def max_bags(args, lo, hi):
+    """output[b] = the largest of table[index[k]] in bag b, column by column, over bags b.
+
+    ``places`` says which row it is, the first of equals; of a bag without rows the maximum is 0.
+    As in torch, NaN is less than all but what is behind it.
+    """
+    given = LargestOfBags(args)
+    output, places, table = given.output, given.places, given.table
+    index, starts, width, padding = given.index, given.starts, given.width, given.padding
+    for bag in range(lo, hi):
+        first, last = load(starts, bag, int64), load(starts, bag + 1, int64)
+        at = bag * width
+        while first < last and load(index, first, int64) == padding:
+            first += 1
+        if first == last:
+            for i in range(width):
+                store_apart(output, at + i, real(0), element, 1)
+                store_apart(places, at + i, -1, int64, 3)
+        else:
+            place = load(index, first, int64)
+            row = place * width
+            for i in range(width):
+                store_apart(output, at + i, load_apart(table, row + i, element, 2), element, 1)
+                store_apart(places, at + i, place, int64, 3)
+        for k in range(first + 1, last):
+            place = load(index, k, int64)
+            if place != padding:
+                row = place * width
+                for i in range(width):
+                    value = load_apart(table, row + i, element, 2)
+                    most = load_apart(output, at + i, element, 1)
+                    known = load_apart(places, at + i, int64, 3)
+                    larger = value > most
+                    store_apart(output, at + i, select(larger, value, most), element, 1)
+                    store_apart(places, at + i, select(larger, place, known), int64, 3)

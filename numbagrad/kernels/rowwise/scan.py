@@ -20,7 +20,7 @@ WORDS = 16
 
 ROWS = 0
 COLUMNS = 1
-LONG_ROWS = 2  # as ROWS, with wider vectors
+LONG_ROWS = 2  # as ROWS, several vectors at a time
 VARIANT_SHIFT = 5
 
 TILE_WORDS = 512  # 64-bit words that hold one number for every column of a tile
@@ -29,9 +29,9 @@ MIN_TILE = 64
 TILE_ELEMENTS = 65536  # elements of a unit of columns, as long as that leaves MIN_TILE columns
 GRAIN = 16384  # elements that are worth a thread of their own
 
-#: Elements that LLVM's loops of the widest vectors combine at once, and those from which on what
-#: such a loop leaves of a row hardly counts: rows that are worth them.
-WHOLE_VECTORS, LONG_ROW = 64, 1024
+#: Elements that LLVM's loops over several of the widest vectors combine at once, and those from
+#: which on what such a loop leaves of a row counts less than it saves: rows that are worth them.
+WHOLE_VECTORS, LONG_ROW = 64, 192
 
 #: Reason of a LaunchMiss (see layout.py): an input that is not contiguous.
 MISS_CONTIGUOUS = -64

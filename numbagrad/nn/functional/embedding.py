@@ -17,7 +17,7 @@ from ...executor.memory.arrays import filled
 from ...ops.arguments.requirements import require_tensor
 from ...ops.conversion.query import typename
 from ...ops.indexing import gather
-from ...ops.indexing.bags import bag_of_each, sums_of_bags
+from ...ops.indexing.bags import bag_of_each, largest_of_bags, sums_of_bags
 from ...ops.pointwise.selection import where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
@@ -124,15 +124,19 @@ def embedding_bag(
         if ends.size == 1:
             return weight[:0]
     plain = weight._array.__class__ is array.__class__ is np.ndarray
-    if mode != "max" and per_sample_weights is None and plain and not scale_grad_by_freq:
+    if per_sample_weights is None and plain and not scale_grad_by_freq:
         gather.refuse_sparse_gradient(weight, sparse)
         if ends is None:
             edges = np.arange(0, array.size + 1, array.shape[1])
             bags = new_tensor(capture.constant(edges))
         else:
             bags = new_tensor(ends)
-        places = input.reshape(-1)
-        total = sums_of_bags(weight, places, bags, -1 if padding is None else padding)
+        places = input if input._array.ndim == 1 else input.reshape(-1)
+        ignored = -1 if padding is None else padding
+        if mode == "max":
+            largest: Tensor = largest_of_bags(weight, places, bags, ignored)[0]
+            return largest
+        total = sums_of_bags(weight, places, bags, ignored)
     else:
         rows = gather.embedding(weight, input, -1, scale_grad_by_freq, sparse)
         if mode == "max":

@@ -1,4 +1,4 @@
-"""Sums of rows of a table in bags of indices, without a copy of the rows.
+"""Sums and maxima of rows of a table in bags of indices, without a copy of the rows.
 
 Called by ``nn/functional/embedding.py``; the kernel is in ``kernels/indexing/bags.py``.
 """
@@ -11,12 +11,13 @@ import numpy as np
 
 from ...executor import capture
 from ...executor.families import indexing
+from ...executor.memory.arrays import filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.tangents import multilinear
 from ..operators.tensor_operator import TensorOperator
-from .gather import embedding, embedding_gradient
+from .gather import embedding, embedding_gradient, scatter_add_operator
 
-__all__ = ["bag_of_each", "sums_of_bags"]
+__all__ = ["bag_of_each", "largest_of_bags", "sums_of_bags"]
 
 Array = np.ndarray[Any, Any]
 
@@ -46,4 +47,30 @@ sums_of_bags = TensorOperator(
         "starts": None,  # type: ignore[dict-item]
     },
     tangent=multilinear,
+)
+
+
+def _gradient_of_largest(
+    grad: Any, weight_shape: tuple[int, ...], result1: Tensor
+) -> Tensor | None:
+    """Each element that is a maximum gets the gradient of that."""
+    values, places = grad[0], result1.detach()
+    if values is None:
+        return None
+    values = values.masked_fill(places < 0, 0)
+    zeros = new_tensor(filled_like(values._array, weight_shape, values._array.dtype, 0))
+    return scatter_add_operator(zeros, 0, places.clamp(min=0), values)
+
+
+#: (weight, indices, starts, padding) -> maxima, and the rows that they come from.
+largest_of_bags = TensorOperator(
+    "embedding_bag_max",
+    lambda weight, indices, starts, padding: indexing.max_bags(weight, indices, starts, padding),
+    {
+        "weight": _gradient_of_largest,
+        "indices": None,  # type: ignore[dict-item]
+        "starts": None,  # type: ignore[dict-item]
+    },
+    grad_fn="EmbeddingBagBackward0",
+    outputs=2,
 )
