@@ -77,8 +77,13 @@ def test_a_compiled_call_follows_offsets_and_checks_them():
             rtol=1e-6,
         )
     assert_compiled(compiled)
-    with pytest.raises(RuntimeError, match="can not be greater"):
-        compiled(index, ng.tensor([0, 5]))
+    for starts, problem in (
+        ([0, 5], "can not be greater"), ([1, 2], "has to be 0"), ([0, -1], "must not decrease")
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=problem):
+            compiled(index, ng.tensor(starts))
+        with pytest.raises(RuntimeError, match=problem):
+            layer(index, ng.tensor(starts))
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])

@@ -68,11 +68,16 @@ def product(array, first, last):
 @subroutine
 def in_range(index, count, size):
     """Whether ``count`` indices are all in [0, size)."""
-    values = ArrayHead(index).data
-    beyond = 0
-    for k in range(count):
+    values, last = ArrayHead(index).data, size - 1
+    beyond = 0  # negative once an index is, or what is left above one
+    whole = count & -4
+    for k in range(0, whole, 4):
+        a, b = load(values, k, int64), load(values, k + 1, int64)
+        c, d = load(values, k + 2, int64), load(values, k + 3, int64)
+        beyond |= (a | (last - a)) | (b | (last - b)) | (c | (last - c)) | (d | (last - d))
+    for k in range(whole, count):
         at = load(values, k, int64)
-        beyond |= at | (size - 1 - at)  # negative where one of the two is
+        beyond |= at | (last - at)
     return beyond >= 0
 
 

@@ -123,6 +123,21 @@ def _check_at_once(array: Any, explain: Callable[..., None], arguments: tuple[An
         capture.check(explain, *arguments)
 
 
+def check_offsets(
+    starts: Array, count: int, ends: bool, explain: Callable[[Array, int, bool], None]
+) -> None:
+    """``explain(starts, count, ends)``, which raises unless bags of ``count`` indices start there.
+
+    They lie behind each other; with ``ends`` the last of ``starts`` is the end of the last bag.
+    """
+    if starts.__class__ is not np.ndarray:
+        _check_at_once(starts, explain, (starts, count, ends))
+    elif not starts.size:
+        capture.check(explain, starts, count, ends)
+    else:
+        check("offsets", (starts, starts.size, count, int(ends)), explain, starts, count, ends)
+
+
 def check_probabilities(array: Array, argument: str = "input") -> None:
     """Raise torch's error if an element of an argument is not in [0, 1]."""
     subject = f"binary_cross_entropy(): an element of {argument}"

@@ -26,6 +26,13 @@ class Classes(Fallible):
     number = Word()  # of classes
 
 
+class Offsets(Fallible):
+    starts = Elements(int64)  # where bags of indices begin
+    number = Word()  # of starts
+    count = Word()  # of indices
+    ends = Word()  # whether the last one is the end of the last bag
+
+
 class Values(Fallible):
     elements = Elements(element)
 
@@ -40,6 +47,24 @@ def classes(args, lo, hi):
         target = load(targets, k, int64)
         wrong |= int64(target != ignored) & (int64(target < 0) | int64(target >= number))
     if wrong != 0 and load(given.failed, 0, int64) == 0:  # the first is told of
+        store(given.failed, 0, given.failure, int64)
+
+
+@kernel(takes=Offsets)
+def offsets(args, lo, hi):
+    """Fails if the starts in [lo, hi) are not those of bags that lie behind each other."""
+    given = Offsets(args)
+    starts, number, count, ends = given.starts, given.number, given.count, given.ends
+    wrong = int64(0)
+    for k in range(lo, hi):
+        start = load(starts, k, int64)
+        before = load(starts, k - 1, int64) if k > 0 else int64(0)
+        wrong |= int64(start < before) | int64(start > count)
+        if k == 0:
+            wrong |= int64(start != 0)
+        if ends != 0 and k == number - 1:
+            wrong |= int64(start != count)
+    if wrong != 0:
         store(given.failed, 0, given.failure, int64)
 
 

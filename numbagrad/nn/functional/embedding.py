@@ -12,7 +12,7 @@ import numpy as np
 from ...autograd.grad_mode import no_grad
 from ...executor import capture
 from ...executor.families import copying
-from ...executor.families.checks import check_inside
+from ...executor.families.checks import check_inside, check_offsets
 from ...executor.memory.arrays import filled
 from ...ops.arguments.requirements import require_tensor
 from ...ops.conversion.query import typename
@@ -119,7 +119,7 @@ def embedding_bag(
     ends = None
     if offsets is not None:
         starts = offsets.long()._array
-        capture.check(_check_offsets, starts, array.shape[0], include_last_offset)
+        check_offsets(starts, array.shape[0], bool(include_last_offset), _explain_offsets)
         ends = starts if include_last_offset else capture.call(_with_end, starts, array.size)
         if ends.size == 1:
             return weight[:0]
@@ -298,7 +298,7 @@ def _check_rows_of_bags(index: Array, rows: int) -> None:
     )
 
 
-def _check_offsets(starts: Array, count: int, ends: bool) -> None:
+def _explain_offsets(starts: Array, count: int, ends: bool) -> None:
     if ends and (not starts.size or starts[-1] != count):
         raise RuntimeError(
             "embedding_bag: with include_last_offset the last of the offsets has to be the number "
