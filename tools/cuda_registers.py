@@ -91,6 +91,8 @@ def family(source: Source) -> str:
     words = set(source.parameters)
     if "at_a" in words:
         return "matmul"
+    if words & {"targets", "labels_of_all", "partials"}:
+        return "losses"
     if "segments" in words:
         return "reductions"
     if {"order", "places"} <= words:
@@ -107,7 +109,7 @@ def family(source: Source) -> str:
         return "convolution"
     if "planes" in words:
         return "pooling"
-    if words & {"w0", "count"}:
+    if words & {"w0", "count", "of_row"}:
         return "indexing and lifted"
     return "elementwise"
 
@@ -171,6 +173,28 @@ def optimizers() -> None:
                 optimizer.step()
 
 
+def losses() -> None:
+    """Losses of classes, with weights and without, and of sequences."""
+    functional = torch.nn.functional
+    for dtype in (torch.float32, torch.float64):
+        x = torch.zeros(9, 5, device="cuda", dtype=dtype, requires_grad=True)
+        target = torch.zeros(9, dtype=torch.int64, device="cuda")
+        for weight in (None, torch.ones(5, device="cuda", dtype=dtype)):
+            for reduction in ("mean", "none"):
+                loss = functional.nll_loss(x, target, weight, reduction=reduction)
+                loss.sum().backward()
+        logs = torch.zeros(4, 2, 5, device="cuda", dtype=dtype, requires_grad=True)
+        labels = torch.ones(2, 2, dtype=torch.int64, device="cuda")
+        functional.ctc_loss(logs, labels, [4, 3], [2, 1]).backward()
+
+
+def recurrent() -> None:
+    """Steps of recurrent layers, forward and back."""
+    for layer in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
+        x = torch.zeros(3, 2, 4, device="cuda", requires_grad=True)
+        layer(4, 8).cuda()(x)[0].sum().backward()
+
+
 def operators(dtype: str) -> Callable[[], None]:
     """All of the operator table with one dtype, forward and backward."""
 
@@ -212,6 +236,8 @@ def main() -> None:
     sources += noted(attention)
     sources += noted(random)
     sources += noted(optimizers)
+    sources += noted(losses)
+    sources += noted(recurrent)
     sources += noted(operators("float32"))
     # One text may have several names, in its first line.
     sources = list({x.text.partition("\n")[2]: x for x in sources}.values())
@@ -224,6 +250,7 @@ def main() -> None:
         "Written by `python tools/cuda_registers.py`, which needs no GPU: nothing here was run.",
         f"ptxas {version[0] if version else '?'}. Kernels: products of four dtypes, a convolution,",
         "poolings, attention of several dtypes and widths, random numbers, steps of optimizers,",
+        "losses of classes and sequences, steps of recurrent layers,",
         "and those of the operator table with float32, forward and backward, as made for 132",
         "processors.",
         "",

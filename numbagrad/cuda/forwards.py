@@ -7,6 +7,7 @@ Either our kernels, or a function of CuPy where the CPU's forward is written for
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,13 @@ def _places_in(
     return indexing.searchsorted(where, rows, wanted, order, end, kind)
 
 
+def _is_in(
+    where: CudaBackend, own: Any, others: Any, assume_unique: bool, invert: bool
+) -> CudaArray:
+    made: CudaArray = where.namespace.isin(own, others, assume_unique, invert)
+    return made
+
+
 def _argwhere(where: CudaBackend, array: CudaArray) -> Any:
     return where.namespace.argwhere(array)
 
@@ -112,6 +120,7 @@ def _argwhere(where: CudaBackend, array: CudaArray) -> Any:
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "numpy.argwhere": _argwhere,
     "numbagrad.nn.functional.embedding._rows_of_identity": composed.rows_of_identity,
+    "numbagrad.ops.reductions.counting._is_in": _is_in,
     "numbagrad.ops.reductions.extremum._median_places": composed.median_places,
     "numbagrad.ops.reductions.sorting._mode_places": composed.mode_places,
     "numbagrad.ops.reductions.sorting._places_in": _places_in,
@@ -132,15 +141,30 @@ def _rolled(array: Any, shifts: Any, dims: Any) -> Any:
     return np.roll(array, shifts if dims else shifts[0], dims or None).copy("C")
 
 
+def _special(name: str, *orders: int) -> Callable[..., Any]:
+    """A function of ``ops/pointwise/special_functions.py``, whose NumPy is all CuPy's as well."""
+
+    def forward(*arrays: Any) -> Any:
+        module = importlib.import_module("numbagrad.ops.pointwise.special_functions")
+        return getattr(module, name)(*orders, *arrays).astype(arrays[-1].dtype)
+
+    return forward
+
+
 #: Called with arrays of the library and the other arguments of the operator.
 OF_LIBRARY: dict[str, Callable[..., Any]] = {
     "frexp": lambda input: np.frexp(input)[0],
     "frexp_exponent": lambda input: np.frexp(input)[1],
     "gcd": np.gcd,
+    "i0": _special("_unscaled", 0),
     "lcm": lambda input, other: np.lcm(input, other).astype(input.dtype),
     "linalg_det": lambda A: np.linalg.det(A),
     "linalg_slogdet": lambda A: tuple(np.linalg.slogdet(A)),
     "roll": _rolled,
+    "special_i0e": _special("_bessel", 0),
+    "special_i1": _special("_unscaled", 1),
+    "special_i1e": _special("_bessel", 1),
+    "special_zeta": _special("_zeta_of"),
     "trace": lambda input: input.trace(dtype=input.dtype if input.dtype.kind in "fc" else np.int64),
     "tril": lambda input, diagonal: np.tril(input, diagonal),
     "triu": lambda input, diagonal: np.triu(input, diagonal),

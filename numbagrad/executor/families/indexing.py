@@ -199,7 +199,7 @@ def _run_on_bags(
 def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add ``source`` to ``output`` at the indices of ``index`` along ``dim``, in their order."""
     if (where := foreign(output)) is not None:
-        where.scatter_add(output, dim, index, source)
+        capture.write(where.scatter_add, output, dim, index, source)
         return
     if not (output.ndim and index.ndim):
         output, index, source = np.atleast_1d(output, index, source)
@@ -225,7 +225,7 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
 def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add the entries of one dimension of ``source`` to those of ``output`` at the indices."""
     if (where := foreign(output)) is not None:
-        where.index_add(output, dim, index, source)
+        capture.write(where.index_add, output, dim, index, source)
         return
     if output.dtype.kind == "b":
         capture.write(_add_at, output, (*(slice(None),) * dim, index), source)

@@ -243,7 +243,7 @@ def _zeta_of(x: Array, q: Array) -> Array:
     x, q = np.broadcast_arrays(x.astype(np.float64), q.astype(np.float64))
     with np.errstate(all="ignore"):
         terms = 24
-        total = np.zeros(x.shape)
+        total = np.full_like(x, 0.0)
         for k in range(terms):
             total = total + (q + k) ** -x
         end = q + terms
