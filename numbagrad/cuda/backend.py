@@ -162,6 +162,11 @@ class CudaBackend(PlannedBackend):
         block = Adopted(int(address) + low, high - low, index, described)
         return CudaArray(block, -low, shape, strides, dtype)
 
+    def from_dlpack(self, source: Any) -> CudaArray:
+        """The memory of an object with ``__dlpack__`` on a GPU, by CuPy."""
+        with driver().library(int(source.__dlpack_device__()[1])):
+            return self.adopt(driver().from_dlpack(source))
+
     def to_host(self, array: CudaArray) -> np.ndarray[Any, Any]:
         """See :class:`Backend`: one download, of a copy if the elements do not lie side by side."""
         form = dense(array.shape, array.dtype, [array])

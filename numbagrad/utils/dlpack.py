@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backend import backend_for
 from ..ops.creation.from_data import from_numpy
 from ..tensor import Tensor, new_tensor
 from ..tensor.dlpack import DLDeviceType, array_of, is_capsule
@@ -20,8 +21,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     Memory that must not be written is shared as ``from_numpy`` shares it, with one warning.
 
     Args:
-        ext_tensor: an array of another library, on the CPU, or what ``to_dlpack`` returned.
-        device: where the tensor is to be; its memory is shared only on the CPU.
+        ext_tensor: an array of another library, on the CPU or a GPU; or a capsule of the CPU's.
+        device: where the tensor is to be; memory is shared on its own device alone.
         copy: True for memory of its own; False if it has to be shared.
 
     Raises:
@@ -34,6 +35,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         if ext_tensor.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         made = ext_tensor.detach()
+    elif _device_type_of(ext_tensor) == DLDeviceType.kDLCUDA:
+        where: Any = backend_for(f"cuda:{ext_tensor.__dlpack_device__()[1]}")
+        made = new_tensor(where.from_dlpack(ext_tensor))
     else:
         capsule = ext_tensor if is_capsule(ext_tensor) else _capsule_of(ext_tensor)
         made = _tensor(capsule)
@@ -45,11 +49,16 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     return made.clone() if copy else made
 
 
+def _device_type_of(source: Any) -> int:
+    """The kind of device that an object with ``__dlpack__`` is on; the CPU if it does not say."""
+    return int(source.__dlpack_device__()[0]) if hasattr(source, "__dlpack_device__") else 1
+
+
 def _capsule_of(source: Any) -> Any:
     """The capsule that an object hands out, of version 1 if it knows that."""
     if not hasattr(source, "__dlpack__"):
         return source
-    where = source.__dlpack_device__()[0] if hasattr(source, "__dlpack_device__") else 1
+    where = _device_type_of(source)
     if where != DLDeviceType.kDLCPU:
         raise BufferError(
             f"from_dlpack: memory of the device type {int(where)} of DLPack is not read; move the "

@@ -511,6 +511,12 @@ class Device:
         pointer = cupy.cuda.MemoryPointer(memory, offset)
         return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
 
+    def from_dlpack(self, source: Any) -> Any:
+        """The memory of another library's array as one of CuPy."""
+        import cupy
+
+        return cupy.from_dlpack(source)
+
     @contextlib.contextmanager
     def library(self, index: int) -> Iterator[None]:
         """CuPy on a device, its current stream and its pool; matrices without a result raise."""

@@ -76,21 +76,20 @@ class Block:
 
     __slots__ = ("address", "nbytes", "device", "_cells", "_driver", "__weakref__")
 
-    def __init__(self, driver: Simulated, nbytes: int):
+    def __init__(self, driver: Simulated, nbytes: int, device: int):
         self._cells = np.empty(nbytes + _ALIGNMENT, np.uint8)
         self.address = -(-self._cells.ctypes.data // _ALIGNMENT) * _ALIGNMENT
-        self.nbytes, self.device, self._driver = nbytes, 0, driver
-        driver.note(nbytes)
+        self.nbytes, self.device, self._driver = nbytes, device, driver
+        driver.note(nbytes, device)
 
     def __del__(self) -> None:
-        self._driver.note(-self.nbytes)
+        self._driver.note(-self.nbytes, self.device)
 
 
 class Simulated:
     """The driver of the simulated device; see ``device.Device`` for one of a GPU."""
 
     is_simulated = True
-    device_count = 1
     current = 0
     stream_number = None
     #: Threads of a block, and of a warp; blocks of a launch; elements that a thread of a reduction
@@ -99,8 +98,9 @@ class Simulated:
     #: Elements of a piece of an optimizer's step; multiplications that are worth a call of cuBLAS.
     piece, large_product = 8, 1000
 
-    def __init__(self) -> None:
-        self._allocated = self._peak = 0
+    def __init__(self, device_count: int = 1) -> None:
+        self.device_count = device_count
+        self._allocated, self._peak = [0] * device_count, [0] * device_count
         self.limit = 1 << 32
         self.launches = self.waits = 0
         self._failed = np.zeros(1, np.int64)
@@ -165,28 +165,28 @@ class Simulated:
 
     # --- memory ---
 
-    def note(self, nbytes: int) -> None:
+    def note(self, nbytes: int, index: int) -> None:
         """Count memory that was taken or given back."""
-        self._allocated += nbytes
-        self._peak = max(self._peak, self._allocated)
+        self._allocated[index] += nbytes
+        self._peak[index] = max(self._peak[index], self._allocated[index])
 
     def allocated(self, index: int) -> int:
         """Bytes in use."""
-        return self._allocated
+        return self._allocated[index]
 
     reserved = allocated
 
     def peak(self, index: int) -> int:
         """The most bytes in use since ``reset_peak``."""
-        return self._peak
+        return self._peak[index]
 
     def reset_peak(self, index: int) -> None:
         """Count the most bytes from here."""
-        self._peak = self._allocated
+        self._peak[index] = self._allocated[index]
 
     def free_and_total(self, index: int) -> tuple[int, int]:
         """Bytes that are left, and all of them."""
-        return self.limit - self._allocated, self.limit
+        return self.limit - self._allocated[index], self.limit
 
     def allocate(self, nbytes: int, device: int = 0) -> Block:
         """A new block of memory.
@@ -196,9 +196,10 @@ class Simulated:
         """
         from . import memory
 
-        if self._allocated + nbytes > self.limit:
-            raise memory.exhausted(nbytes, device, self.limit, self._allocated, self._allocated)
-        return Block(self, nbytes)
+        used = self._allocated[device]
+        if used + nbytes > self.limit:
+            raise memory.exhausted(nbytes, device, self.limit, used, used)
+        return Block(self, nbytes, device)
 
     def upload(
         self, address: int, source: int, nbytes: int, index: int = 0, waits: bool = True
@@ -287,9 +288,25 @@ class Simulated:
         memory = (ctypes.c_char * max(nbytes, 1)).from_address(array.address + low)
         return TwinArray(np.ndarray(array.shape, array.dtype, memory, -low, array.strides))
 
+    def from_dlpack(self, source: Any) -> Any:
+        """The memory of another library's array, which is the host's, with its description."""
+        array = np.from_dlpack(_OnHost(source))
+        described = dict(array.__array_interface__)
+        return types.SimpleNamespace(__cuda_array_interface__=described, array=array)
+
     def library(self, index: int) -> contextlib.AbstractContextManager[Any]:
         """The context in which functions of that library run."""
         return contextlib.nullcontext()
+
+
+class _OnHost:
+    """An object with ``__dlpack__`` that says it is on the host."""
+
+    def __init__(self, source: Any):
+        self.__dlpack__ = source.__dlpack__
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 @contextlib.contextmanager

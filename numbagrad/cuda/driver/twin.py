@@ -68,6 +68,9 @@ class TwinArray(NDArrayOperatorsMixin):
             raise TypeError(f"CuPy has no {ufunc.__name__}.{method}")
         return _shown(getattr(ufunc, method)(*_hidden(inputs), **_hidden(options)))
 
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        return self.hidden.__dlpack__()
+
     def __getattr__(self, name: str) -> Any:
         if name not in _METHODS:
             raise AttributeError(f"arrays of CuPy have no {name!r}")
