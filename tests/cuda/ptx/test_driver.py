@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import pathlib
 import re
 
@@ -55,3 +56,36 @@ def test_flags_and_handles_have_the_documented_forms():
     assert int(driver.CUdeviceptr(1 << 40)) == 1 << 40
     assert int(driver.cuuint64_t(2**64 - 1)) == 2**64 - 1
     assert driver.CUresult.CUDA_SUCCESS == 0
+
+
+#: Packages of CUDA; numba is one where a module of it is that.
+PACKAGES = re.compile(r"(cupy|cupyx|cupy_backends|numba_cuda|cuda|numba\.cuda)(\.|$)")
+
+
+def imported(tree):
+    """The names of modules that a file imports, wherever in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from [x.name for x in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module
+            yield from [f"{node.module}.{x.name}" for x in node.names]
+
+
+def test_one_room_talks_to_packages_of_cuda():
+    """``numbagrad/cuda/driver`` alone, so that another package can take their place."""
+    root = pathlib.Path(numbagrad.__file__).parent
+    found = {
+        path.relative_to(root).parent.as_posix()
+        for path in root.rglob("*.py")
+        if any([PACKAGES.match(x) for x in imported(ast.parse(path.read_text()))])
+    }
+    assert found == {"cuda/driver"}
+
+
+def test_the_extra_has_what_the_room_imports():
+    metadata = importlib.metadata.metadata("numbagrad")
+    given = [x for x in metadata.get_all("Requires-Dist") if 'extra == "cuda"' in x]
+    names = {re.match(r"[\w-]+", x)[0] for x in given}
+    assert names == {"numba-cuda", "cuda-core", "cupy-cuda13x"}
+    assert any(["numba-cuda[cu13]" in x for x in given])
