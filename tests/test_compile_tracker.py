@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import tracker_classes  # noqa: F401 - fills WORLDS
 import tracker_effects  # noqa: F401 - fills WORLDS
 import tracker_optimizers  # noqa: F401 - fills WORLDS
 import tracker_reads  # noqa: F401 - fills WORLDS
