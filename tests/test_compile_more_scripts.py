@@ -21,6 +21,7 @@ import scripts_methods  # noqa: F401
 import scripts_models  # noqa: F401
 import scripts_networks  # noqa: F401
 import scripts_optimizers  # noqa: F401
+import scripts_phases  # noqa: F401
 import scripts_state  # noqa: F401
 from reads_tools import compare, plain
 from scripts_tools import SCRIPTS, Compiling
