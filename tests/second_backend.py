@@ -122,7 +122,7 @@ class PythonBackend(PlannedBackend):
         """Run launches, one after another."""
         scratch = {}  # launches hand partial results to one another
         for launch in launches:
-            words = launch.words
+            words = launch.args
             for word, memory, offset in launch.addresses:
                 if memory.is_scratch:
                     address = scratch.setdefault(id(memory), _Block(memory.nbytes)).address

@@ -370,7 +370,7 @@ def test_totals_over_short_rows_with_a_bias(rows, columns, dtype):
     (loop,) = [each for each in operations if type(each).__name__ == "RowLoop"]
     (launch, *_) = lowering.lower(loop)
     short = columns * dtype.itemsize % (loader.target().vector_bits // 8) != 0
-    assert (launch.words[kernel_rows.COLUMNS] > columns) == short
+    assert (launch.args[kernel_rows.COLUMNS] > columns) == short
 
 
 def test_rows_with_values_of_their_own_are_not_one_run():

@@ -34,7 +34,7 @@ def run_word_kernel(module: str, name: str, total: int, words: Sequence[Any]) ->
 def lower_kernel(operation: Kernel) -> list[Launch]:
     """The launches of a ``WordKernel`` of a program."""
     kernel = operation.kernel
-    return _launches(kernel.module, kernel.name, operation.total, operation.words)
+    return _launches(kernel.module, kernel.name, operation.total, operation.args)
 
 
 def run_check(name: str, total: int, words: Sequence[Any], subject: str) -> None:
@@ -48,7 +48,7 @@ def lower_check(operation: Check) -> list[Launch]:
     if not operation.total:
         return []
     subject = subject_of(operation)
-    return [_check(operation.kernel.name, operation.total, operation.words, subject)]
+    return [_check(operation.kernel.name, operation.total, operation.args, subject)]
 
 
 def _check(name: str, total: int, words: Sequence[Any], subject: str) -> Launch:

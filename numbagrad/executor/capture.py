@@ -183,7 +183,8 @@ def noting_exceptions() -> Iterator[None]:
 def note_check(kernel: Any, launch: Any, explain: Callable[..., None], arguments: Any) -> None:
     """Tell the trace of this thread, if it has one, of a check that a kernel made.
 
-    ``launch`` is its total, its grain and its words; ``explain(*arguments)`` raises if it failed.
+    ``launch`` is its total, its grain and its arguments; ``explain(*arguments)`` raises if it
+    failed.
     """
     if active is not None:
         found = current_trace()
@@ -191,11 +192,11 @@ def note_check(kernel: Any, launch: Any, explain: Callable[..., None], arguments
             found.note_check(kernel, launch, explain, arguments)
 
 
-def note_kernel(kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
+def note_kernel(kernel: Any, total: int, grain: int, launch_args: tuple[Any, ...]) -> None:
     """Tell the trace of this thread, if it has one, that a ``WordKernel`` ran."""
     found = current_trace()
     if found is not None:
-        found.kernel(kernel, total, grain, words)
+        found.kernel(kernel, total, grain, launch_args)
 
 
 def refuse(what: str) -> None:

@@ -258,8 +258,8 @@ class PlannedBackend(Backend):
         made = self.new(contiguous(index.shape, array.dtype), array)
         source = self.in_order(array[tuple(key)])
         outer, count, inner = around(index.shape, dim)
-        words = made, source, self.in_order(index), source.shape[dim], count, inner
-        self.kernel(_INDEXING, f"gather_{array.itemsize}", outer * count, words)
+        launch_args = made, source, self.in_order(index), source.shape[dim], count, inner
+        self.kernel(_INDEXING, f"gather_{array.itemsize}", outer * count, launch_args)
         return made
 
     def index_select(self, array: Array, dim: int, index: Array) -> Array:
@@ -271,8 +271,8 @@ class PlannedBackend(Backend):
         outer, size, inner = around(array.shape, dim)
         shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :])
         made = self.new(contiguous(shape, array.dtype), array)
-        words = made, self.in_order(array), self.in_order(index), size, index.size, inner
-        self.kernel(_INDEXING, f"index_select_{array.itemsize}", outer * index.size, words)
+        launch_args = made, self.in_order(array), self.in_order(index), size, index.size, inner
+        self.kernel(_INDEXING, f"index_select_{array.itemsize}", outer * index.size, launch_args)
         return made
 
     def scatter_add(self, output: Array, dim: int, index: Array, source: Array) -> None:
@@ -293,8 +293,8 @@ class PlannedBackend(Backend):
         ordered = self.in_order(output)
         outer, size, inner = around(ordered.shape, dim)
         name = f"{name}_{name_of(output.dtype)}"
-        words = ordered, self.in_order(source), self.in_order(index), size, count, inner
-        self.kernel(_INDEXING, name, outer * inner, words)
+        launch_args = ordered, self.in_order(source), self.in_order(index), size, count, inner
+        self.kernel(_INDEXING, name, outer * inner, launch_args)
         if ordered is not output:
             self.copy(output, ordered)
 

@@ -21,7 +21,7 @@ from .mode import NATIVE
 
 
 class WordKernel:
-    """``kernel(total, grain, *words)``: ``numbagrad.kernels.<module>.<name>`` over ``[0, total)``.
+    """``kernel(total, grain, *args)``: ``numbagrad.kernels.<module>.<name>`` over ``[0, total)``.
 
     ``grain`` units of work are worth a thread of their own. Words are contiguous ndarrays and ints;
     the first ``writes`` are what is written, and the last ``updates`` of these are read as well.
@@ -43,20 +43,20 @@ class WordKernel:
         """Where its machine code is, compiled if need be."""
         return library.hand_written(self.module, self.name)
 
-    def __call__(self, total: int, grain: int, *words: Any) -> None:
+    def __call__(self, total: int, grain: int, *launch_args: Any) -> None:
         if capture.computes():
-            self.launch(total, grain, *words)
+            self.launch(total, grain, *launch_args)
         if capture.active is not None:
-            capture.note_kernel(self, total, grain, words)
+            capture.note_kernel(self, total, grain, launch_args)
 
-    def launch(self, total: int, grain: int, *words: Any) -> None:
+    def launch(self, total: int, grain: int, *launch_args: Any) -> None:
         """A call that no trace is told of."""
-        for word in words:
+        for word in launch_args:
             kind = word.__class__
             if kind is not int and kind is not ndarray:
                 if (where := foreign(word)) is not None:
-                    shared_by(self.name, words)
-                    where.kernel(self.module, self.name, total, words)
+                    shared_by(self.name, launch_args)
+                    where.kernel(self.module, self.name, total, launch_args)
                     return
                 if isinstance(word, ndarray):
                     raise NotImplementedError(
@@ -64,7 +64,7 @@ class WordKernel:
                         f"{kind.__name__} array, which stands for a Tensor under a transformation"
                     )
         if not NATIVE:
-            self._run_directly(total, words)
+            self._run_directly(total, launch_args)
             return
         run = self._run
         if run is None:
@@ -73,10 +73,10 @@ class WordKernel:
             table.kernel = self.address
             address = launcher("launch_words", "array_launch")
             run = self._run = make_builtin(self.name, address, table)
-        run(total, grain, *words)
+        run(total, grain, *launch_args)
 
-    def _run_directly(self, total: int, words: tuple[Any, ...]) -> None:
-        packed = [x.ctypes.data if isinstance(x, ndarray) else x for x in words]
+    def _run_directly(self, total: int, launch_args: tuple[Any, ...]) -> None:
+        packed = [x.ctypes.data if isinstance(x, ndarray) else x for x in launch_args]
         library.run_kernel(self.address, np.array(packed, dtype=np.int64), total)
 
 

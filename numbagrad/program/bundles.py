@@ -88,7 +88,7 @@ def lower_chain(operation: Chain) -> list[Launch]:
     parts = [launch for launch, _ in every]
     for launch, own in every:
         if own:
-            launch.words[matmul_layout.ACCUMULATES] = 0
+            launch.args[matmul_layout.ACCUMULATES] = 0
     last = [launch for member in operation.shorter for launch in lower_alone(member)]
     assert len(last) in (0, len(parts))  # one table is as long as the other
     starts = _starts(parts)
@@ -106,22 +106,22 @@ def lower_chain(operation: Chain) -> list[Launch]:
     moves_at = last_at + size_of(layout.Part) * len(last)
     base, unit_words = moves_at + size_of(layout.Move) * len(moves), starts[-1]
     shorter_at = base + operation.units * unit_words
-    words = np.zeros(shorter_at + _starts(last)[-1], dtype=np.int64)
-    chain = layout.Chain(words)
+    launch_args = np.zeros(shorter_at + _starts(last)[-1], dtype=np.int64)
+    chain = layout.Chain(launch_args)
     chain.parts, chain.parts_at = len(parts), parts_at
     chain.moves, chain.moves_at = len(moves), moves_at
     chain.tiles, chain.unit_words = operation.tiles, unit_words
     chain.last_unit, chain.last_at = operation.units - 1 if last else -1, last_at
-    for (place, step), row in zip(moves, _rows(layout.Move, words, moves_at), strict=False):
+    for (place, step), row in zip(moves, _rows(layout.Move, launch_args, moves_at), strict=False):
         row[:] = row_of(layout.Move, place=base + place, step=step)
     work = operation.units * operation.tiles * sum([launch.work for launch in parts])
     grain = 1 if work >= _SHARED else operation.units
     kernel = library.hand_written("kernels.launches.bundle", "run_chain", code="calls")
-    made = Launch(operation.name, kernel, words, operation.units, grain, [], work=work)
+    made = Launch(operation.name, kernel, launch_args, operation.units, grain, [], work=work)
     made.changing = bool(moves)
     blocks = _Blocks(operation)
-    _describe_parts(words, parts_at, parts, base)
-    _describe_parts(words, last_at, last, shorter_at)
+    _describe_parts(launch_args, parts_at, parts, base)
+    _describe_parts(launch_args, last_at, last, shorter_at)
     for k, launch in enumerate(parts):
         for unit in range(operation.units):
             first = base + unit * unit_words + starts[k]
@@ -133,27 +133,27 @@ def lower_chain(operation: Chain) -> list[Launch]:
 
 
 def _starts(launches: Sequence[Any]) -> list[int]:
-    """Where the words of each of several launches begin, and where those of the last end."""
-    return [0, *itertools.accumulate([launch.words.size for launch in launches])]
+    """Where the arguments of each of several launches begin, and where those of the last end."""
+    return [0, *itertools.accumulate([launch.args.size for launch in launches])]
 
 
-def _describe_parts(words: Array, at: int, launches: Sequence[Any], start: int) -> None:
-    """Write from a place on which kernels run; ``start`` is where their own words begin."""
-    rows = _rows(layout.Part, words, at)
+def _describe_parts(launch_args: Array, at: int, launches: Sequence[Any], start: int) -> None:
+    """Write from a place on which kernels run; ``start`` is where their own arguments begin."""
+    rows = _rows(layout.Part, launch_args, at)
     for launch, own, row in zip(launches, _starts(launches), rows, strict=False):
         place = start + own
         row[:] = row_of(layout.Part, kernel=launch.kernel, arguments=place, total=launch.total)
 
 
-def _rows(record: type[Record], words: Array, at: int) -> Iterator[Array]:
-    """The places of records that follow one another from a place on, as far as words reach."""
+def _rows(record: type[Record], launch_args: Array, at: int) -> Iterator[Array]:
+    """The places of records that follow one another from a place on, up to the end of the array."""
     size = size_of(record)
-    return (words[k : k + size] for k in range(at, words.size, size))
+    return (launch_args[k : k + size] for k in range(at, launch_args.size, size))
 
 
 def _pack(made: Any, first: int, launch: Any, blocks: _Blocks, unit: int, tile: int) -> None:
-    """Put the words of a part of a chain behind each other, for one tile of a unit."""
-    made.words[first : first + launch.words.size] = launch.words
+    """Put the arguments of a part of a chain behind each other, for one tile of a unit."""
+    made.args[first : first + launch.args.size] = launch.args
     for word, memory, offset in launch.addresses:
         block, step = blocks.of(memory)
         moved = tile * memory.step if isinstance(memory, Tile) else 0
@@ -162,7 +162,7 @@ def _pack(made: Any, first: int, launch: Any, blocks: _Blocks, unit: int, tile: 
 
 
 class _Blocks:
-    """The blocks that the words of the parts of a chain are addresses in."""
+    """The blocks that the arguments of the parts of a chain are addresses in."""
 
     def __init__(self, operation: Chain):
         self._units = operation.units
@@ -219,9 +219,9 @@ def lower_group(operation: Group) -> list[Launch]:
     parts_at = size_of(layout.Group)
     start = parts_at + size_of(layout.Part) * len(launches)
     starts = [start + own for own in _starts(launches)]
-    words = np.zeros(starts[-1], dtype=np.int64)
-    layout.Group(words).parts = len(launches)
-    _describe_parts(words, parts_at, launches, start)
+    launch_args = np.zeros(starts[-1], dtype=np.int64)
+    layout.Group(launch_args).parts = len(launches)
+    _describe_parts(launch_args, parts_at, launches, start)
     kernel = library.hand_written("kernels.launches.bundle", "run_group", code="calls")
     work = sum([launch.work for launch in launches])
     if isinstance(operation.members[0], Product):
@@ -229,10 +229,10 @@ def lower_group(operation: Group) -> list[Launch]:
     else:
         shares = sum([moved(member) for member in operation.members]) / _SHARE
     grain = max(-(-total // max(int(shares), 1)), 1)
-    made = Launch(operation.name, kernel, words, total, grain, [], work=work)
+    made = Launch(operation.name, kernel, launch_args, total, grain, [], work=work)
     made.changing = any([launch.changing for launch in launches])
     for launch, at in zip(launches, starts, strict=False):
-        words[at : at + launch.words.size] = launch.words
+        launch_args[at : at + launch.args.size] = launch.args
         made.addresses += [(at + word, memory, offset) for word, memory, offset in launch.addresses]
         made.numbers += [(at + word, number, kind) for word, number, kind in launch.numbers]
     return [made]

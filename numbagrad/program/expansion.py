@@ -38,17 +38,17 @@ def with_elements(operations: Iterable[Operation]) -> list[Operation]:
     for operation in operations:
         parts = None
         if isinstance(operation, Kernel):
-            parts = class_loss.elements_of_total(operation.kernel, operation.words)
+            parts = class_loss.elements_of_total(operation.kernel, operation.args)
         if parts is None or not isinstance(operation, Kernel):
             found.append(operation)
             continue
-        kernel, (total, grain), words = parts
-        output, target = operation.words[0], operation.words[2]
+        kernel, (total, grain), launch_args = parts
+        output, target = operation.args[0], operation.args[2]
         item = output.dtype.itemsize
         made = View(
             Memory.scratch(target.size * item), 0, target.shape, (item,), output.dtype
         )  # fmt: skip
-        found.append(Kernel(kernel, total, grain, (made, *words)))
+        found.append(Kernel(kernel, total, grain, (made, *launch_args)))
         found.append(Reduce(joining("add"), made, 1, False, None, output))
     return found
 

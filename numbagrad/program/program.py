@@ -236,7 +236,7 @@ class Program:
         return None if place.host is None else self._slot[place.host], place.offset + offset
 
     def _assemble_part(self, part: _Native) -> None:
-        total = sum(launch.words.size for launch in part.launches)
+        total = sum(launch.args.size for launch in part.launches)
         packed = np.zeros(total, dtype=np.int64)
         table = ProgramTable()
         launches: list[tuple[int, ...]] = []
@@ -244,9 +244,9 @@ class Program:
         slots: dict[int, int] = {}
         start = 0
         for k, launch in enumerate(part.launches):
-            own = packed[start : start + launch.words.size]
-            start += launch.words.size
-            own[:] = launch.words
+            own = packed[start : start + launch.args.size]
+            start += launch.args.size
+            own[:] = launch.args
             for word, memory, offset in launch.addresses:
                 slot, offset = self._found_at(memory, offset)
                 if slot is None:

@@ -63,14 +63,14 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
     code = "formula" if long else "rows"
     kernel = library.generated(operation.name, operation.commented(text), code=code)
     chunks = -(-count // chunk)
-    words = np.zeros(rows.OPERANDS + rows.OPERAND_WORDS * len(operands), dtype=np.int64)
-    words[[rows.COLUMNS, rows.ROWS, rows.ELEMENTS]] = columns, count, operation.elements
-    words[rows.CHUNK] = chunk
+    launch_args = np.zeros(rows.OPERANDS + rows.OPERAND_WORDS * len(operands), dtype=np.int64)
+    launch_args[[rows.COLUMNS, rows.ROWS, rows.ELEMENTS]] = columns, count, operation.elements
+    launch_args[rows.CHUNK] = chunk
     grain = 1 if operation.elements >= 2 * CHUNK else chunks
-    launch = Launch(operation.name, kernel, words, chunks, grain, [], work=operation.elements)
+    launch = Launch(operation.name, kernel, launch_args, chunks, grain, [], work=operation.elements)
     if cut.places or streamed:
         size = rows.scratch_bytes(columns, cut.places, len(streamed), operation.compute)
-        words[rows.SCRATCH_BYTES] = size
+        launch_args[rows.SCRATCH_BYTES] = size
         launch.addresses.append((rows.SCRATCH, Memory.scratch(size * chunks), 0))
     for k, operand in enumerate(operands):
         word = rows.OPERANDS + rows.OPERAND_WORDS * k
@@ -79,10 +79,10 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
             partial = k >= len(operation.inputs) + len(operation.outputs)
             step = operand.strides[0] if partial else row_step(operand)
             assert step is not None  # rows of a loop follow each other
-            words[word + 1] = step if partial else step * together
-            words[word + 2] = operand.strides[-1] if operand.strides else 0
+            launch_args[word + 1] = step if partial else step * together
+            launch_args[word + 2] = operand.strides[-1] if operand.strides else 0
             if k < len(inputs) and inputs[k].name in repeated:
-                words[word + 2] = columns // together * operand.dtype.itemsize
+                launch_args[word + 2] = columns // together * operand.dtype.itemsize
         else:
             dtype = operation.inputs[k].number
             assert dtype is not None  # what is no view is a number

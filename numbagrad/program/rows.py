@@ -105,7 +105,7 @@ def compute_of(operation: Operation) -> str:
     if isinstance(operation, Reduce):
         return operation.source.dtype.name
     if isinstance(operation, Kernel):
-        return str(operation.words[0].dtype.name)
+        return str(operation.args[0].dtype.name)
     assert isinstance(operation, Rowwise)
     return operation.inputs[0].dtype.name
 
@@ -239,8 +239,8 @@ class Computation:
 
     def _of_classes(self, operation: Kernel) -> None:
         """An operation of ``executor/families/nll_loss.py``."""
-        output, first, target, factor = operation.words[:4]
-        key, ignored = placed(operation, target, self.space), class_loss.ignored_of(operation.words)
+        output, first, target, factor = operation.args[:4]
+        key, ignored = placed(operation, target, self.space), class_loss.ignored_of(operation.args)
         counts = self.input(key, ClassKind("counts", ignored), None)
         value, factor = self.read(operation, first), self.read(operation, factor)
         if class_loss.role_of(operation) == class_loss.ELEMENTS:

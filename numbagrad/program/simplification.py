@@ -45,7 +45,7 @@ def _asks_the_same(check: Operation, other: Operation) -> bool:
     if isinstance(check, Call) and isinstance(other, Call):
         return check.function is other.function and check.arguments == other.arguments
     if isinstance(check, Check) and isinstance(other, Check):
-        return check.kernel is other.kernel and check.words == other.words
+        return check.kernel is other.kernel and check.args == other.args
     return False
 
 

@@ -460,17 +460,17 @@ class Trace:
         arguments: tuple[Any, ...],
     ) -> None:
         """A check that a ``WordKernel`` made."""
-        total, grain, words = launch
-        passed = self._passed(words), self._passed(arguments)
+        total, grain, launch_args = launch
+        passed = self._passed(launch_args), self._passed(arguments)
         if not all([self._is_constant(view.memory) for view in views_in(passed)]):
             self.operations.append(Check(kernel, total, grain, *passed, explain))
 
-    def kernel(self, kernel: Any, total: int, grain: int, words: tuple[Any, ...]) -> None:
+    def kernel(self, kernel: Any, total: int, grain: int, launch_args: tuple[Any, ...]) -> None:
         """A call of a ``WordKernel``."""
-        for output in words[: kernel.writes - kernel.updates]:
+        for output in launch_args[: kernel.writes - kernel.updates]:
             if is_array(output):
                 self.memory(output, made=id(root_of(output)) not in self.outside)
-        passed = self._passed(words)
+        passed = self._passed(launch_args)
         self.operations.append(Kernel(kernel, total, grain, passed))
 
     def forward(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

@@ -30,22 +30,24 @@ def _kernel(name: str) -> WordKernel:
     return WordKernel("kernels.losses.checks", name)
 
 
-def check(name: str, words: tuple[Any, ...], explain: Callable[..., None], *arguments: Any) -> None:
+def check(
+    name: str, launch_args: tuple[Any, ...], explain: Callable[..., None], *arguments: Any
+) -> None:
     """``explain(*arguments)``, which raises or does nothing, if a kernel finds that it raises.
 
     Args:
-        name: of a kernel in ``kernels/losses/checks.py``, over the elements of the first of the
-        words. words: its words behind the first two: an array, and ints.
+        name: of a kernel in ``kernels/losses/checks.py``, over the elements of the first array.
+        launch_args: its arguments behind the first two: an array, and ints.
     """
-    if not words[0].flags.c_contiguous:
+    if not launch_args[0].flags.c_contiguous:
         capture.check(explain, *arguments)
         return
-    kernel, total, failed = _kernel(name), words[0].size, np.zeros(1, np.int64)
+    kernel, total, failed = _kernel(name), launch_args[0].size, np.zeros(1, np.int64)
     if capture.computes():
-        kernel.launch(total, _GRAIN, failed, 1, *words)
+        kernel.launch(total, _GRAIN, failed, 1, *launch_args)
     if failed[0]:
         _explain(explain, arguments)
-    capture.note_check(kernel, (total, _GRAIN, words), explain, arguments)
+    capture.note_check(kernel, (total, _GRAIN, launch_args), explain, arguments)
 
 
 def _explain(explain: Callable[..., None], arguments: tuple[Any, ...]) -> None:
@@ -54,20 +56,20 @@ def _explain(explain: Callable[..., None], arguments: tuple[Any, ...]) -> None:
 
 
 def _check_elsewhere(
-    name: str, subject: str, words: tuple[Any, ...], explain: Callable[..., None],
+    name: str, subject: str, launch_args: tuple[Any, ...], explain: Callable[..., None],
     arguments: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """The check of an array of another backend; of samples, which are looked at later, none."""
-    where = foreign(words[0])
+    where = foreign(launch_args[0])
     if where is None:
         return
     kernel = _kernel(name)
-    if not words[0].flags.c_contiguous:
-        words = (capture.copied(words[0]), *words[1:])
-    total = words[0].size
-    if not capture.computes() or where.check(kernel, total, words, subject):
-        launch = total, _GRAIN, words
-        capture.note_check(kernel, launch, _explained_elsewhere, (subject, words[0]))
+    if not launch_args[0].flags.c_contiguous:
+        launch_args = (capture.copied(launch_args[0]), *launch_args[1:])
+    total = launch_args[0].size
+    if not capture.computes() or where.check(kernel, total, launch_args, subject):
+        launch = total, _GRAIN, launch_args
+        capture.note_check(kernel, launch, _explained_elsewhere, (subject, launch_args[0]))
     else:
         capture.check(explain, *arguments)
 
@@ -84,12 +86,13 @@ def subject_of(operation: Any) -> str:
 def check_classes(target: Array, classes: int, ignored: int) -> None:
     """Raise torch's error if an int64 target is neither one of the classes nor the ignored one."""
     if target.__class__ is not np.ndarray:
-        words = target, ignored, classes
+        launch_args = target, ignored, classes
         arguments = target, classes, ignored
-        _check_elsewhere("classes", "nll_loss(): a target", words, _explain_classes, arguments)
+        subject = "nll_loss(): a target"
+        _check_elsewhere("classes", subject, launch_args, _explain_classes, arguments)
         return
-    words = target, ignored, classes
-    check("classes", words, _explain_classes, target, classes, ignored)
+    launch_args = target, ignored, classes
+    check("classes", launch_args, _explain_classes, target, classes, ignored)
 
 
 def _explain_classes(target: Array, classes: int, ignored: int) -> None:

@@ -162,18 +162,18 @@ class ComplexProgram:
         sizes, steps = merged(shape, [spread(x, shape) for x in operands])
         if len(sizes) > layout.MAX_DIMENSIONS:
             raise RuntimeError(f"at most {layout.MAX_DIMENSIONS} dimensions are supported")
-        words, total = pointwise_words(sizes or [1], steps)
+        launch_args, total = pointwise_words(sizes or [1], steps)
         for place, x in enumerate(operands):
-            words[operand_word(place)] = x.ctypes.data
+            launch_args[operand_word(place)] = x.ctypes.data
         key = (dtype, *[(x.dtype.num, x.ndim == 0) for x in inputs], outputs[0].dtype.num)
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = self._compiled(dtype, inputs, outputs)
         if not NATIVE:
-            library.run_kernel(kernel, words, total)
+            library.run_kernel(kernel, launch_args, total)
             return
         # Threads share the work, and the interpreter's lock is let go of meanwhile.
-        _parallel_for()(pool_address(), kernel, words.ctypes.data, total, GRAIN)
+        _parallel_for()(pool_address(), kernel, launch_args.ctypes.data, total, GRAIN)
 
     def _as_array(self, place: int, operand: Any, dtype: DType) -> Array:
         """An operand of the kernel; numbers in the dtype it computes in."""

@@ -51,8 +51,8 @@ def _sizes(shape: tuple[int, ...]) -> tuple[int, int]:
 def elements(input: Array, target: Array, factor: Array, ignored: int) -> Array:
     """Minus the entry of its class, of every element, times its factor."""
     made = new_array(target.shape, input.dtype, foreign(input))
-    words = made, input, target, factor, *_sizes(input.shape), ignored
-    _kernel("elements", input.dtype)(target.size, _PICKS, *words)
+    launch_args = made, input, target, factor, *_sizes(input.shape), ignored
+    _kernel("elements", input.dtype)(target.size, _PICKS, *launch_args)
     return made
 
 
@@ -61,8 +61,8 @@ def total(input: Array, target: Array, factor: Array, ignored: int, mean: bool =
     if mean and not target.size:
         return filled_like(input, (), input.dtype, np.nan)
     made = new_array((), input.dtype, foreign(input))
-    words = made, input, target, factor, *_sizes(input.shape), ignored, target.size
-    _kernel("total", input.dtype)(1, 1, *words)
+    launch_args = made, input, target, factor, *_sizes(input.shape), ignored, target.size
+    _kernel("total", input.dtype)(1, 1, *launch_args)
     return made
 
 
@@ -72,9 +72,9 @@ def placed(
     """The gradient of the input: ``grad`` is one number, or has one for every element."""
     made = new_array(shape, grad.dtype, foreign(grad))
     classes, inner = _sizes(shape)
-    words = made, grad, target, factor, classes, inner, ignored, int(grad.ndim > 0)
+    launch_args = made, grad, target, factor, classes, inner, ignored, int(grad.ndim > 0)
     grain = max(_GRAIN // max(classes * inner, 1), 1)
-    _kernel("placed", grad.dtype)(shape[0], grain, *words)
+    _kernel("placed", grad.dtype)(shape[0], grain, *launch_args)
     return made
 
 
@@ -97,21 +97,21 @@ def space_of(operation: Any) -> tuple[int, ...] | None:
     role = role_of(operation)
     if role is None:
         return None
-    shape: tuple[int, ...] = operation.words[1 if role == ELEMENTS else 0].shape
+    shape: tuple[int, ...] = operation.args[1 if role == ELEMENTS else 0].shape
     return shape if len(shape) == 2 else None
 
 
-def ignored_of(words: tuple[Any, ...]) -> int:
-    """The ignored class among the words of a kernel."""
-    return int(words[6])
+def ignored_of(launch_args: tuple[Any, ...]) -> int:
+    """The ignored class among the arguments of a kernel."""
+    return int(launch_args[6])
 
 
-def elements_of_total(kernel: Any, words: tuple[Any, ...]) -> Any:
-    """The elements that :func:`total` sums: kernel, its work, and words behind the output.
+def elements_of_total(kernel: Any, launch_args: tuple[Any, ...]) -> Any:
+    """The elements that :func:`total` sums: kernel, its work, and arguments behind the output.
 
     None for another kernel, and for what has more dimensions than (batch, classes).
     """
     role, _, kind = kernel.name.partition("_")
-    if kernel.module != _MODULE or role != "total" or len(words[1].shape) != 2:
+    if kernel.module != _MODULE or role != "total" or len(launch_args[1].shape) != 2:
         return None
-    return _kernel("elements", np.dtype(kind)), (words[2].size, _PICKS), words[1:7]
+    return _kernel("elements", np.dtype(kind)), (launch_args[2].size, _PICKS), launch_args[1:7]

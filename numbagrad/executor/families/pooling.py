@@ -53,14 +53,14 @@ def largest(array: Array, counts: tuple[int, ...], options: Sequence[tuple[int, 
         elsewhere: Array = where.window("largest", (array,), named)
         return elsewhere
     made = new_array((*array.shape[:2], *counts), np.dtype(np.int64))
-    words = _words(array.shape[2:], counts, options)
+    launch_args = _launch_args(array.shape[2:], counts, options)
     lines = made.size // counts[-1]
     grain = max(_GRAIN // (math.prod(options[0]) * counts[-1]), 1)
-    _kernel(array.dtype)(lines, grain, made, array, words)
+    _kernel(array.dtype)(lines, grain, made, array, launch_args)
     return made
 
 
-def _words(sizes: tuple[int, ...], counts: tuple[int, ...], options: Any) -> Array:
+def _launch_args(sizes: tuple[int, ...], counts: tuple[int, ...], options: Any) -> Array:
     geometry = _geometry(sizes, counts, *options)
     if capture.active is not None:
         geometry = capture.constant(geometry.copy())
@@ -111,10 +111,10 @@ def window_sums(array: Array, counts: tuple[int, ...], options: Any) -> Array:
         elsewhere: Array = where.window("window_sums", (array,), named)
         return elsewhere
     made = new_array((*array.shape[:2], *counts), array.dtype)
-    words = _words(array.shape[2:], counts, options)
+    launch_args = _launch_args(array.shape[2:], counts, options)
     lines = made.size // counts[-1]
     grain = max(_GRAIN // (math.prod(options[0]) * counts[-1]), 1)
-    _summing("window_sums", array.dtype)(lines, grain, made, _contiguous(array), words)
+    _summing("window_sums", array.dtype)(lines, grain, made, _contiguous(array), launch_args)
     return made
 
 
@@ -125,8 +125,8 @@ def spread_sums(sums: Array, sizes: tuple[int, ...], options: Any) -> Array:
         elsewhere: Array = where.window("spread_sums", (sums,), named)
         return elsewhere
     made = new_array((*sums.shape[:2], *sizes), sums.dtype)
-    words = _words(sizes, sums.shape[2:], options)
+    launch_args = _launch_args(sizes, sums.shape[2:], options)
     grain = max(_GRAIN // math.prod(sizes), 1)
     planes = math.prod(sums.shape[:2])
-    _summing("spread_sums", sums.dtype)(planes, grain, made, _contiguous(sums), words)
+    _summing("spread_sums", sums.dtype)(planes, grain, made, _contiguous(sums), launch_args)
     return made

@@ -195,7 +195,7 @@ class Steps(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def _plan(mode: str, width: int, steps: Steps, back: bool) -> Array:
-    """The words of ``recurrent_layout.py``."""
+    """The arguments of ``recurrent_layout.py``."""
     cell = CELLS[mode]
     formula, places = (cell.backward, _BACKWARD) if back else (cell.forward, _FORWARD)
     names = [*formula.inputs.split(), *formula.outputs.split()]
@@ -222,8 +222,8 @@ def _plan(mode: str, width: int, steps: Steps, back: bool) -> Array:
     return plan
 
 
-def _words(plan: Array) -> Array:
-    """The words of a plan; a program keeps its own."""
+def _launch_args(plan: Array) -> Array:
+    """The arguments of a plan; a program keeps its own."""
     if capture.active is None:
         return plan
     made: Array = capture.constant(plan.copy())
@@ -356,7 +356,7 @@ def forward(
         *[0 if x is None else x for x in (extra, last, last_cell, sums)], gates,
         _contiguous(state[0]), _contiguous(state[1]) if cell.has_cell else 0,
         _panels(_contiguous(of_hidden), True), bias, 0, 0,
-        _words(_plan(mode, width, steps, False)), _formula(mode, False, dtype.name),
+        _launch_args(_plan(mode, width, steps, False)), _formula(mode, False, dtype.name),
     )  # fmt: skip
     return Forward(hidden, last, last_cell, gates, extra)
 
@@ -417,6 +417,6 @@ def backward(
         0 if extra is None else extra, gates_made,
         _contiguous(state[0]), _contiguous(state[1]) if cell.has_cell else 0,
         _panels(_contiguous(of_hidden), False), given,
-        _words(_plan(mode, width, steps, True)), _formula(mode, True, dtype.name),
+        _launch_args(_plan(mode, width, steps, True)), _formula(mode, True, dtype.name),
     )  # fmt: skip
     return Backward(gates, gates if sums is None else sums, previous, carried, carried_cell)

@@ -36,18 +36,18 @@ def run(operation: Operation) -> None:
 
 
 def _run_launch(launch: Launch, scratch: dict[int, Array]) -> None:
-    words = launch.words
+    launch_args = launch.args
     for word, memory, offset in launch.addresses:
         address = memory.address
         if memory.is_scratch:
             if id(memory) not in scratch:
                 scratch[id(memory)] = np.empty(memory.nbytes, np.uint8)
             address = scratch[id(memory)].ctypes.data
-        words[word] = address + offset
+        launch_args[word] = address + offset
     cells = [np.array([number], dtype) for _, number, dtype in launch.numbers]
     for (word, _, _), cell in zip(launch.numbers, cells, strict=True):
-        words[word] = cell.ctypes.data
-    library.run_kernel(launch.kernel, words, launch.total)
+        launch_args[word] = cell.ctypes.data
+    library.run_kernel(launch.kernel, launch_args, launch.total)
 
 
 def _refuse_others(arrays: tuple[Any, ...]) -> None:

@@ -14,20 +14,20 @@ from .operations import Memory
 class Launch:
     """One kernel over ``total`` units of work, ``grain`` of which are worth a thread.
 
-    ``addresses`` lists the words that hold an address: of a byte of some memory; ``numbers`` those
-    that hold the address of a Python number in some dtype.
+    ``addresses`` lists the arguments that hold an address: of a byte of some memory; ``numbers``
+    those that hold the address of a Python number in some dtype.
     """
 
     name: str
     kernel: int
-    words: np.ndarray[Any, Any]
+    args: np.ndarray[Any, Any]
     total: int
     grain: int
     addresses: list[tuple[int, Memory, int]]
     numbers: list[tuple[int, Any, str]] = dataclasses.field(default_factory=list)
     #: Elements it touches, to tell short programs from long ones.
     work: int = 0
-    #: Whether it may fail: then its first words say where it notes that, and as what.
+    #: Whether it may fail: then its first arguments say where it notes that, and as what.
     fallible: bool = False
-    #: Whether it changes its words while it runs; behind it they are as they were.
+    #: Whether it changes its arguments while it runs; behind it they are as they were.
     changing: bool = False

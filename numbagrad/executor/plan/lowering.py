@@ -1,8 +1,8 @@
 """From an operation to launches: the kernel, its packed arguments, and how the work is cut.
 
 Called by the planner for every operation that runs without Python. Pointwise operations, products
-and kernels with words of their own are lowered here, reductions next door; programs register how
-their own kinds of operations are lowered.
+and kernels with arguments of their own are lowered here, reductions next door; programs register
+how their own kinds of operations are lowered.
 """
 
 from __future__ import annotations
@@ -153,10 +153,10 @@ def _packed(operation: Pointwise, kernel: int, sizes: list[int], steps: list[lis
     """The launch of a kernel over a space of these sizes."""
     operands = (*operation.operands, *operation.outputs)
     remaining = iter(steps)
-    words, total = pointwise_words(
+    launch_args, total = pointwise_words(
         sizes, [next(remaining) if isinstance(x, View) else None for x in operands]
     )
-    launch = Launch(operation.name, kernel, words, total, 2 * GRAIN, [], work=total)
+    launch = Launch(operation.name, kernel, launch_args, total, 2 * GRAIN, [], work=total)
     for k, x in enumerate(operands):
         if isinstance(x, View):
             launch.addresses.append((operand_word(k), x.memory, x.offset))
@@ -202,32 +202,34 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
     if turned:
         rows, columns, a, b = 1, rows, b, a
     outer, inner = (1, 1, *batch)[-2:]
-    words = np.zeros(w.WORDS + 2 * len(operation.further), dtype=np.int64)
-    words[[w.M, w.N, w.K, w.OUTER, w.INNER]] = rows, columns, depth, outer, inner
+    launch_args = np.zeros(w.WORDS + 2 * len(operation.further), dtype=np.int64)
+    launch_args[[w.M, w.N, w.K, w.OUTER, w.INNER]] = rows, columns, depth, outer, inner
     for start, view in ((w.A_ROW, a), (w.B_ROW, b), (w.C_ROW, c)):
         strides = [
             stride // item if place >= len(view.shape) - 2 or size > 1 else 0
             for place, (size, stride) in enumerate(zip(view.shape, view.strides, strict=True))
         ]
         matrix = strides[-2:][::-1] if turned else strides[-2:]
-        words[start : start + 4] = *matrix, *(0, 0, *strides[:-2])[-2:]
-    a_row, a_column, b_row, b_column = words[[w.A_ROW, w.A_COLUMN, w.B_ROW, w.B_COLUMN]].tolist()
+        launch_args[start : start + 4] = *matrix, *(0, 0, *strides[:-2])[-2:]
+    a_row, a_column, b_row, b_column = launch_args[
+        [w.A_ROW, w.A_COLUMN, w.B_ROW, w.B_COLUMN]
+    ].tolist()
     vector_bytes = loader.target().vector_bits // 8
-    method, words[w.PACKS] = w.method_of(
+    method, launch_args[w.PACKS] = w.method_of(
         rows, columns, depth, a_row, a_column, b_row, b_column, item, vector_bytes,
         plain=not operation.accumulates and len(operation.terms) == 1,
     )  # fmt: skip
-    words[[w.ACCUMULATES, w.TERMS]] = operation.accumulates, len(operation.further)
+    launch_args[[w.ACCUMULATES, w.TERMS]] = operation.accumulates, len(operation.further)
     steps = depth * len(operation.terms)
     threads = 1 if alone else pool.get_num_threads()
     a_deep, b_deep = a_column > a_row, b_row > b_column
     pieces, width = w.division(
         method, rows, columns, depth, len(operation.terms), count, a_deep, b_deep, item, threads
     )
-    words[w.WIDTH] = width
+    launch_args[w.WIDTH] = width
     units = w.matmul_units(rows, columns, width, count)
     launch = Launch(
-        operation.name, kernel_of(method, c.dtype.name), words, units, 0, [],
+        operation.name, kernel_of(method, c.dtype.name), launch_args, units, 0, [],
         work=count * rows * columns * steps // 16,
     )  # fmt: skip
     launch.addresses.append((w.C, c.memory, c.offset))
@@ -255,9 +257,9 @@ def _share_depth(launch: Launch, pieces: int, rows: int, result_bytes: int) -> N
     w = matmul_layout
     partials = Memory.scratch((pieces - 1) * result_bytes)
     launch.addresses.append((w.PARTIALS, partials, 0))
-    launch.words[[w.PIECES, w.COUNTERS]] = pieces, launch.words.size + w.APART
+    launch.args[[w.PIECES, w.COUNTERS]] = pieces, launch.args.size + w.APART
     counters = np.zeros(2 * w.APART + w.joined_groups(rows), dtype=np.int64)
-    launch.words = np.append(launch.words, counters)
+    launch.args = np.append(launch.args, counters)
     launch.total *= pieces
     launch.changing = True
 
@@ -277,7 +279,7 @@ def _without_depth(operation: Product) -> list[Launch]:
 def _add_epilogue(
     launch: Launch, operation: Pointwise, batch: tuple[int, int], turned: bool
 ) -> None:
-    """Have a product run a pointwise operation over its tiles: behind its own words, that one's."""
+    """Have a product run a pointwise operation over its tiles: its arguments come second."""
     views = [x for x in (*operation.operands, *operation.outputs) if isinstance(x, View)]
     steps = []
     for view in views:
@@ -293,9 +295,9 @@ def _add_epilogue(
         repeated=repeated,
     )  # fmt: skip
     kernel = library.generated(operation.name, operation.commented(source))
-    own, start = _packed(operation, kernel, sizes, steps), launch.words.size
-    launch.words[[matmul_layout.EPILOGUE, matmul_layout.EPILOGUE_WORDS]] = kernel, start
-    launch.words = np.append(launch.words, own.words)
+    own, start = _packed(operation, kernel, sizes, steps), launch.args.size
+    launch.args[[matmul_layout.EPILOGUE, matmul_layout.EPILOGUE_WORDS]] = kernel, start
+    launch.args = np.append(launch.args, own.args)
     launch.addresses += [(start + word, memory, at) for word, memory, at in own.addresses]
     launch.numbers += [(start + word, number, dtype) for word, number, dtype in own.numbers]
     launch.work += own.work
@@ -328,43 +330,46 @@ def _opaque(operation: Opaque) -> list[Launch]:
     """A call of a function that a user compiled, see ``user_kernels/numba_function.py``."""
     w = numba_function
     kinds: list[Any] = []
-    words = [0] * w.ARGUMENTS
+    launch_args = [0] * w.ARGUMENTS
     addresses: list[tuple[int, Memory, int]] = []
     numbers: list[tuple[int, Any, str]] = []
     for argument in operation.arguments:
-        start = len(words)
+        start = len(launch_args)
         if isinstance(argument, View):
             kinds.append((argument.dtype, len(argument.shape)))
             addresses.append((start + w.ADDRESS, argument.memory, argument.offset))
-            words += [0] * w.FIELDS
-            words[start + w.ELEMENTS] = argument.size
-            words[start + w.ITEM] = argument.dtype.itemsize
-            words += [*argument.shape, *argument.strides]
+            launch_args += [0] * w.FIELDS
+            launch_args[start + w.ELEMENTS] = argument.size
+            launch_args[start + w.ITEM] = argument.dtype.itemsize
+            launch_args += [*argument.shape, *argument.strides]
         else:
             kinds.append("float64" if isinstance(argument, Number) else w.kind_of(argument))
             numbers.append((start, argument, kinds[-1]))
-            words.append(0)
-    kernel, words[w.FUNCTION] = w.entry(operation.function, tuple(kinds))
+            launch_args.append(0)
+    kernel, launch_args[w.FUNCTION] = w.entry(operation.function, tuple(kinds))
     work = sum([x.size for x in operation.arguments if isinstance(x, View)])
-    packed = np.array(words, dtype=np.int64)
+    packed = np.array(launch_args, dtype=np.int64)
     return [Launch(operation.name, kernel, packed, 1, 1, addresses, numbers, work, fallible=True)]
 
 
-# --- kernels that bring their own words -----------------------------------------------------------
+# --- kernels that bring their own arguments
+# -----------------------------------------------------------
 
 
 def _kernel(operation: Kernel) -> list[Launch]:
-    return [_word_launch(operation, operation.words)]
+    return [_word_launch(operation, operation.args)]
 
 
 def _check(operation: Check) -> list[Launch]:
-    launch = _word_launch(operation, (0, 0, *operation.words))  # FAILED and FAILURE come later
+    launch = _word_launch(operation, (0, 0, *operation.args))  # FAILED and FAILURE come later
     return [dataclasses.replace(launch, fallible=True)]
 
 
 def _word_launch(operation: Kernel | Check, given: tuple[Any, ...]) -> Launch:
-    """The launch of a ``WordKernel`` with these words."""
-    words = np.array([0 if isinstance(word, View) else word for word in given], dtype=np.int64)
+    """The launch of a ``WordKernel`` with these arguments."""
+    launch_args = np.array(
+        [0 if isinstance(word, View) else word for word in given], dtype=np.int64
+    )
     addresses = [
         (k, word.memory, word.offset) for k, word in enumerate(given) if isinstance(word, View)
     ]
@@ -372,7 +377,7 @@ def _word_launch(operation: Kernel | Check, given: tuple[Any, ...]) -> Launch:
     total = operation.total
     grain = total if total < 2 * operation.grain else operation.grain
     address = operation.kernel.address
-    return Launch(operation.name, address, words, total, grain, addresses, work=work)
+    return Launch(operation.name, address, launch_args, total, grain, addresses, work=work)
 
 
 _LOWERINGS: dict[type, Lowering] = {

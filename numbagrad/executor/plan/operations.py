@@ -369,13 +369,13 @@ class RowLoop(Operation):
 class Kernel(Operation):
     """A ``WordKernel`` over ``total`` units of work.
 
-    It writes the first of its words, of which it reads the last ``kernel.updates`` as well.
+    It writes the first of its arguments, of which it reads the last ``kernel.updates`` as well.
     """
 
     kernel: Any
     total: int
     grain: int
-    words: tuple[Any, ...]
+    args: tuple[Any, ...]
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -383,11 +383,11 @@ class Kernel(Operation):
 
     @property
     def reads(self) -> Iterator[View]:
-        return views_in(self.words[self.kernel.writes - self.kernel.updates :])
+        return views_in(self.args[self.kernel.writes - self.kernel.updates :])
 
     @property
     def writes(self) -> Iterator[View]:
-        return views_in(self.words[: self.kernel.writes])
+        return views_in(self.args[: self.kernel.writes])
 
 
 @dataclasses.dataclass(eq=False)
@@ -423,13 +423,13 @@ class Call(Operation):
 class Check(Operation):
     """A ``WordKernel`` that only says whether a check fails: ``explain(*arguments)`` then raises.
 
-    ``words`` are its words but for the first two, which are those of a launch that may fail.
+    ``args`` are its arguments but for the first two, which are those of a launch that may fail.
     """
 
     kernel: Any
     total: int
     grain: int
-    words: tuple[Any, ...]
+    args: tuple[Any, ...]
     arguments: tuple[Any, ...]
     explain: Callable[..., None]
 

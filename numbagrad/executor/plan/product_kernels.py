@@ -30,8 +30,8 @@ _reserved: set[int] = set()
 
 
 def _reserve_scratch(name: str, address: int) -> None:
-    words = np.zeros(matmul_layout.WORDS, dtype=np.int64)
-    words[matmul_layout.PACKS] = words[matmul_layout.WIDTH] = 1
-    library.callable_at(address)(words.ctypes.data, 0, 0)
-    if words[matmul_layout.PACKS] == 0:
+    launch_args = np.zeros(matmul_layout.WORDS, dtype=np.int64)
+    launch_args[matmul_layout.PACKS] = launch_args[matmul_layout.WIDTH] = 1
+    library.callable_at(address)(launch_args.ctypes.data, 0, 0)
+    if launch_args[matmul_layout.PACKS] == 0:
         raise MemoryError(f"{name}: no memory for the operands that it packs")

@@ -67,18 +67,18 @@ class Space:
         reduced = [Run(segments, self.outputs * state_size, 0)]
         return Space(kept, reduced, self.outputs, self.number)
 
-    def words(self, segments: int, length: int) -> np.ndarray[Any, Any]:
+    def launch_args(self, segments: int, length: int) -> np.ndarray[Any, Any]:
         """The packed arguments, but for addresses: so many segments of so many elements each."""
-        words = np.zeros(layout.WORDS, dtype=np.int64)
+        launch_args = np.zeros(layout.WORDS, dtype=np.int64)
         for place, run in enumerate((*self.kept, *self.reduced)):
-            words[layout.SIZES + place] = run.size
-            words[layout.INPUT_STEPS + place] = run.step
-            words[layout.OUTPUT_STEPS + place] = run.output_step
-        words[[layout.KEPT, layout.REDUCED]] = len(self.kept), len(self.reduced)
-        words[[layout.OUTPUTS, layout.NUMBER]] = self.outputs, self.number
-        words[layout.ELEMENTS] = math.prod([run.size for run in self.reduced])
-        words[[layout.SEGMENTS, layout.LENGTH]] = segments, length
-        return words
+            launch_args[layout.SIZES + place] = run.size
+            launch_args[layout.INPUT_STEPS + place] = run.step
+            launch_args[layout.OUTPUT_STEPS + place] = run.output_step
+        launch_args[[layout.KEPT, layout.REDUCED]] = len(self.kept), len(self.reduced)
+        launch_args[[layout.OUTPUTS, layout.NUMBER]] = self.outputs, self.number
+        launch_args[layout.ELEMENTS] = math.prod([run.size for run in self.reduced])
+        launch_args[[layout.SEGMENTS, layout.LENGTH]] = segments, length
+        return launch_args
 
 
 def _runs(source: View, dims: list[int], output_steps: list[int]) -> list[Run]:
@@ -101,7 +101,7 @@ def lower_reduction(operation: Reduce) -> list[Launch]:
     if operation.indices is not None:  # what is selected is not joined from parts
         segments, length = 1, space.number
     units, elements = groups * segments, together * length
-    first = _launch(operation, variant << layout.VARIANT_SHIFT, space.words(segments, length))
+    first = _launch(operation, variant << layout.VARIANT_SHIFT, space.launch_args(segments, length))
     first.addresses.append((layout.INPUT, source.memory, source.offset))
     first.total, first.work = units, outputs * space.number
     first.grain = units if layout.is_small(units, elements) else layout.grain_of(elements)
@@ -112,17 +112,17 @@ def lower_reduction(operation: Reduce) -> list[Launch]:
     first.addresses.append((layout.PARTIALS, partials, 0))
     variant = layout.join_variant_of(innermost.output_step)
     walk = (variant << layout.VARIANT_SHIFT) | (1 << layout.JOIN_SHIFT)
-    second = _launch(operation, walk, space.joining(segments, state_size).words(1, segments))
+    second = _launch(operation, walk, space.joining(segments, state_size).launch_args(1, segments))
     second.addresses.append((layout.INPUT, partials, 0))
     second.total = second.grain = layout.groups_of(variant, outputs, innermost.size, state_size)[0]
     return [first, second]
 
 
-def _launch(operation: Reduce, walk: int, words: np.ndarray[Any, Any]) -> Launch:
+def _launch(operation: Reduce, walk: int, launch_args: np.ndarray[Any, Any]) -> Launch:
     """The launch of the kernel that walks so, without its work and what it reads."""
     program, stored = operation.program, dtype_of(operation.source.dtype)
     kernel = program.kernel(stored.type_num | walk, stored)
-    launch = Launch(operation.name, kernel, words, 0, 0, [])
+    launch = Launch(operation.name, kernel, launch_args, 0, 0, [])
     launch.addresses.append((layout.OUTPUT, operation.output.memory, operation.output.offset))
     if operation.indices is not None:
         launch.addresses.append(
@@ -140,8 +140,8 @@ def lower_rowwise(operation: Rowwise) -> list[Launch]:
     first = operation.inputs[0]
     outer, size, inner = around(first.shape, operation.dim)
     variant, tile, units, grain = rowwise.cut(outer, size, inner)
-    words = np.zeros(rowwise.WORDS, dtype=np.int64)
-    words[[rowwise.SIZE, rowwise.INNER_SIZE, rowwise.TILE]] = size, inner, tile
+    launch_args = np.zeros(rowwise.WORDS, dtype=np.int64)
+    launch_args[[rowwise.SIZE, rowwise.INNER_SIZE, rowwise.TILE]] = size, inner, tile
     addresses = [
         (rowwise.OPERANDS + k, x.memory, x.offset)
         for k, x in enumerate((*operation.inputs, *operation.outputs))
@@ -149,4 +149,4 @@ def lower_rowwise(operation: Rowwise) -> list[Launch]:
     kernel = operation.program.kernel(dtype_of(first.dtype), variant)
     total = outer * size * inner
     units = units if total else 0
-    return [Launch(operation.name, kernel, words, units, grain, addresses, work=total)]
+    return [Launch(operation.name, kernel, launch_args, units, grain, addresses, work=total)]

@@ -59,14 +59,14 @@ def pointwise_words(
 
     ``steps`` has an entry an operand; None for a number.
     """
-    words = np.zeros(operand_word(len(steps)), dtype=np.int64)
-    words[layout.ARGUMENT_DIMENSIONS] = len(sizes)
-    words[layout.ARGUMENT_SIZES : layout.ARGUMENT_SIZES + len(sizes)] = sizes
+    launch_args = np.zeros(operand_word(len(steps)), dtype=np.int64)
+    launch_args[layout.ARGUMENT_DIMENSIONS] = len(sizes)
+    launch_args[layout.ARGUMENT_SIZES : layout.ARGUMENT_SIZES + len(sizes)] = sizes
     for place, own in enumerate(steps):
         if own is not None:
             start = operand_word(place) + 1
-            words[start : start + len(own)] = own
-    return words, math.prod(sizes)
+            launch_args[start : start + len(own)] = own
+    return launch_args, math.prod(sizes)
 
 
 def operand_word(place: int) -> int:
