@@ -112,13 +112,6 @@ def _infinite(value: Any) -> Any:
     return full(value.shape, math.inf, dtype=value.dtype)
 
 
-def _term(p: Any, q: Any) -> Any:
-    """p log(p / q), which is 0 for p = 0."""
-    t = p * (p / q).log()
-    t = where(q == 0, math.inf, t)
-    return where(p == 0, 0.0, t)
-
-
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli_bernoulli(p: Any, q: Any) -> Any:
     from ..nn.functional import softplus

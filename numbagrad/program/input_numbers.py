@@ -128,11 +128,6 @@ class InputInteger(_Given):
         value: int = self.concrete()
         return value
 
-    def as_float(self) -> InputNumber:
-        """The same number, as the elements of floating point that it meets compute with it."""
-        compute = self.compute
-        return _made(float(self._value), lambda: float(compute()), self.inputs, self.places)
-
 
 def _made(
     value: Any, compute: Callable[[], Any], inputs: NumberInputs, places: frozenset[int]

@@ -84,10 +84,6 @@ def _check_square(name: str, input: Tensor) -> None:
         )
 
 
-def _diagonal_part(matrix: Tensor) -> Tensor:
-    return matrix.diagonal(0, -2, -1)
-
-
 # --- inverse and systems --------------------------------------------------------------------------
 
 
