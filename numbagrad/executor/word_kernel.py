@@ -32,7 +32,7 @@ class WordKernel:
         self.name = name
         self.updates = updates
         self.writes = writes
-        self._run: Callable[..., None] | None = None
+        self._run: Callable[..., bool] | None = None
         library.when_forgetting(self._forget)
 
     def _forget(self) -> None:
@@ -51,21 +51,39 @@ class WordKernel:
 
     def launch(self, total: int, grain: int, *launch_args: Any) -> None:
         """A call that no trace is told of."""
-        for word in launch_args:
-            kind = word.__class__
-            if kind is not int and kind is not ndarray:
-                if (where := foreign(word)) is not None:
-                    shared_by(self.name, launch_args)
-                    where.kernel(self.module, self.name, total, launch_args)
-                    return
-                if isinstance(word, ndarray):
-                    raise NotImplementedError(
-                        f"{self.name}: the kernel reads plain memory, but is given a "
-                        f"{kind.__name__} array, which stands for a Tensor under a transformation"
-                    )
+        run = self._run
+        if run is not None and run(total, grain, *launch_args):
+            return
+        # Something has to be made first, or there is a word of another class.
+        if self._runs_elsewhere(total, launch_args):
+            return
+        launch_args = tuple(
+            [word if word.__class__ is ndarray else int(word) for word in launch_args]
+        )
         if not NATIVE:
             self._run_directly(total, launch_args)
-            return
+        elif not self._launcher()(total, grain, *launch_args):
+            raise AssertionError(f"{self.name}: the launcher refuses arrays and ints")
+
+    def _runs_elsewhere(self, total: int, launch_args: tuple[Any, ...]) -> bool:
+        """Whether the arrays are those of a backend, which has run its own kernel then."""
+        for word in launch_args:
+            kind = word.__class__
+            if kind is int or kind is ndarray:
+                continue
+            if (where := foreign(word)) is not None:
+                shared_by(self.name, launch_args)
+                where.kernel(self.module, self.name, total, launch_args)
+                return True
+            if isinstance(word, ndarray):
+                raise NotImplementedError(
+                    f"{self.name}: the kernel reads plain memory, but is given a "
+                    f"{kind.__name__} array, which stands for a Tensor under a transformation"
+                )
+        return False
+
+    def _launcher(self) -> Callable[..., bool]:
+        """The builtin that runs the kernel, made if need be."""
         run = self._run
         if run is None:
             table = WordTable()
@@ -73,7 +91,7 @@ class WordKernel:
             table.kernel = self.address
             address = launcher("launch_words", "array_launch")
             run = self._run = make_builtin(self.name, address, table)
-        run(total, grain, *launch_args)
+        return run
 
     def _run_directly(self, total: int, launch_args: tuple[Any, ...]) -> None:
         packed = [x.ctypes.data if isinstance(x, ndarray) else x for x in launch_args]

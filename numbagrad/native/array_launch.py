@@ -44,9 +44,10 @@ def strided_view(self, arguments, given):
 
 
 def launch_words(self, arguments, given):
-    """``builtin(total, grain, *words)``: run the kernel of the table over ``[0, total)``.
+    """``builtin(total, grain, *words) -> bool``: run the kernel of the table over ``[0, total)``.
 
-    The packed arguments are the words: the address of an ndarray's memory, or an int as it is.
+    The packed arguments are the words: the address of an ndarray's memory, or an int as it is. For
+    a word of another class the answer is False, and nothing has run.
     """
     table = WordTable(ArrayHead(self).data)
     runtime = table.runtime
@@ -57,9 +58,12 @@ def launch_words(self, arguments, given):
     grain = long_as_long(load(arguments, 1, int64))
     for k in range(2, given):
         word = load(arguments, k, int64)
-        if ObjectHead(word).type == array_type:
+        kind = ObjectHead(word).type
+        if kind == array_type:
             store(frame, k - 2, ArrayHead(word).data, int64)
-        else:
+        elif kind == runtime.int_type:
             store(frame, k - 2, long_as_long(word), int64)
+        else:
+            return new_reference(runtime.false)
     run_range(runtime, kernel, frame, total, grain)
-    return new_reference(runtime.none)
+    return new_reference(runtime.true)
