@@ -10,13 +10,13 @@ from ..ops.pointwise.functions import exp, lgamma, log1p
 from ..size import Size
 from . import constraints
 from .distribution import Distribution
+from .probs_or_logits import ProbsOrLogits
 from .sampling import binomial as draw
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = ["Binomial"]
 
 
-class Binomial(Distribution):
+class Binomial(ProbsOrLogits, Distribution):
     """How many of ``total_count`` trials succeed, each with probability ``probs``."""
 
     arg_constraints = {
@@ -33,28 +33,9 @@ class Binomial(Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            self.total_count, self.probs = broadcast_all(total_count, probs)
-        else:
-            self.total_count, self.logits = broadcast_all(total_count, logits)
+        (self.total_count,) = self._take(probs, logits, total_count)
         self.total_count = self.total_count.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)
-
-    @property
-    def _param(self) -> Any:
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @lazy_property
-    def logits(self) -> Any:
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Any:
-        """Probabilities."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def param_shape(self) -> Any:

@@ -13,12 +13,13 @@ from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .probs_or_logits import ProbsOrLogits
+from .utils import broadcast_all
 
 __all__ = ["Geometric"]
 
 
-class Geometric(Distribution):
+class Geometric(ProbsOrLogits, Distribution):
     """The number of trials that fail before one succeeds, with probability ``probs``."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -27,12 +28,7 @@ class Geometric(Distribution):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
+        self._take(probs, logits)
         given = self._param
         super().__init__(given.size(), validate_args=validate_args)
         if self._validate_args and probs is not None and not (self.probs > 0).all():
@@ -41,20 +37,6 @@ class Geometric(Distribution):
                 f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of "
                 f"distribution {self!r} to be positive but found invalid values:\n{bad}"
             )
-
-    @property
-    def _param(self) -> Any:
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @lazy_property
-    def logits(self) -> Any:
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Any:
-        """Probabilities."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         return self._expanded(Geometric, ("probs", "logits"), batch_shape, _instance)

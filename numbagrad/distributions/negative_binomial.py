@@ -11,13 +11,14 @@ from ..size import Size
 from . import constraints
 from .distribution import Distribution
 from .gamma import Gamma
+from .probs_or_logits import ProbsOrLogits
 from .sampling import poisson
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .utils import lazy_property
 
 __all__ = ["NegativeBinomial"]
 
 
-class NegativeBinomial(Distribution):
+class NegativeBinomial(ProbsOrLogits, Distribution):
     """Trials that succeed, with probability ``probs``, before ``total_count`` fail."""
 
     arg_constraints = {
@@ -34,28 +35,9 @@ class NegativeBinomial(Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            self.total_count, self.probs = broadcast_all(total_count, probs)
-        else:
-            self.total_count, self.logits = broadcast_all(total_count, logits)
+        (self.total_count,) = self._take(probs, logits, total_count)
         self.total_count = self.total_count.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)
-
-    @property
-    def _param(self) -> Any:
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @lazy_property
-    def logits(self) -> Any:
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Any:
-        """Probabilities."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def param_shape(self) -> Any:

@@ -9,14 +9,15 @@ from ..ops.pointwise.functions import exp, log, log1p
 from ..size import Size
 from . import constraints
 from .distribution import Distribution
+from .probs_or_logits import ProbsOrLogits
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
-from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+from .utils import broadcast_all, clamp_probs
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
-class LogitRelaxedBernoulli(Distribution):
+class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
     """(logits + a logistic number) / temperature (Maddison et al., 2017)."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -30,12 +31,7 @@ class LogitRelaxedBernoulli(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         self.temperature = temperature
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
+        self._take(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
@@ -43,20 +39,6 @@ class LogitRelaxedBernoulli(Distribution):
         made = self._expanded(LogitRelaxedBernoulli, names, batch_shape, _instance)
         made.temperature = self.temperature
         return made
-
-    @property
-    def _param(self) -> Any:
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @lazy_property
-    def logits(self) -> Any:
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Any:
-        """Probabilities."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def param_shape(self) -> Any:
