@@ -143,6 +143,7 @@ from .nn.functional import (
     threshold_,
 )
 from .nn.functional.activation import celu, hardshrink, rrelu, selu, threshold
+from .absent_names import NAMES as _ABSENT_NAMES
 from .compiling import compile, explain
 from .ops.arguments.check import check_namespace
 from .ops.arguments.check import public_function as _public_function
@@ -157,6 +158,7 @@ from .torch_function import register_overrides as _register_overrides
 from .warn_once import is_warn_always_enabled, set_warn_always
 
 newaxis = None
+del default_generator  # noqa: F821 - the function; see ``__getattr__``
 check_namespace(globals(), f"{__name__}.ops")
 # Other functions than those of nn.functional: some take an ``out``, and classes see them apart.
 celu, rrelu, selu = [_public_function(f, __name__, __name__) for f in (celu, rrelu, selu)]
@@ -176,8 +178,8 @@ _AUTOCAST = (
 )  # fmt: skip
 #: Rooms that programs of torch import, most of them for a few names.
 _MODULES = (
-    "__config__", "_dynamo", "_jit_internal", "_logging", "_ops", "_tensor", "_tensor_str",
-    "_utils",
+    "__config__", "_dynamo", "_inductor", "_jit_internal", "_logging", "_ops", "_tensor",
+    "_tensor_str", "_utils",
     "accelerator", "ao", "array_api", "backends", "compiler", "cpu", "distributed",
     "distributions", "export",
     "functional", "futures", "fx", "hub", "jit", "library", "masked", "monitor", "mps", "mtia",
@@ -226,19 +228,14 @@ _find, __dir__ = _lazy_names(
         "overrides": ".overrides",
         "special": ".special",
         **{name: f".{name}" for name in _MODULES},
-        **dict.fromkeys(
-            (
-                "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "DoubleStorage",
-                "Event", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage",
-                "PyTorchFileReader", "PyTorchFileWriter",
-                "ShortStorage", "Stream", "SymBool", "SymFloat", "SymInt", "TypedStorage",
-            ),
-            ".absent_names",
-        ),
+        **dict.fromkeys(_ABSENT_NAMES, ".absent_names"),
         **dict.fromkeys(
             (
                 "complex32", "float4_e2m1fn_x2", "float8_e4m3fn", "float8_e4m3fnuz",
-                "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "uint16", "uint32", "uint64",
+                "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "int1", "int2", "int3", "int4",
+                "int5", "int6", "int7", "qint32", "qint8", "quint2x4", "quint4x2", "quint8",
+                "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7",
+                "uint16", "uint32", "uint64",
             ),
             ".absent_dtypes",
         ),
@@ -266,6 +263,8 @@ _find, __dir__ = _lazy_names(
 def __getattr__(name):
     if name == "__version__":  # asked each time: what it says depends on the package's name
         return _torch_alias.seen_version()
+    if name == "default_generator":  # made when it is asked for
+        return random.default_generator()
     if name == "torch":  # ``torch.torch``, which annotations of programs have
         return _torch_alias.package()
     return _find(name)

@@ -76,3 +76,27 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     if found.index is None:
         raise ValueError(f"Expected a torch.device with a specified index, but got: {device}")
     return found.index
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of accelerator that is there, or None."""
+    from .cuda import is_available
+
+    return "cuda" if is_available() else None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """``torch.cuda`` and its kin.
+
+    Raises:
+        RuntimeError: for a kind of device that there is no module for.
+    """
+    from . import torch_alias
+
+    found = getattr(torch_alias.package(), device_type, None)
+    if found is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as "
+            f"'torch.{device_type}'."
+        )
+    return found

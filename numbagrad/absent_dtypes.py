@@ -11,7 +11,9 @@ from .dtype import dtype
 
 __all__ = [
     "complex32", "float4_e2m1fn_x2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-    "float8_e5m2fnuz", "float8_e8m0fnu", "uint16", "uint32", "uint64",
+    "float8_e5m2fnuz", "float8_e8m0fnu", "int1", "int2", "int3", "int4", "int5", "int6", "int7",
+    "qint32", "qint8", "quint2x4", "quint4x2", "quint8", "uint1", "uint2", "uint3", "uint4",
+    "uint5", "uint6", "uint7", "uint16", "uint32", "uint64",
 ]  # fmt: skip
 
 
@@ -62,7 +64,7 @@ def _make(name: str, kind: str, itemsize: int) -> _AbsentDtype:
         "itemsize": itemsize,
         "is_floating_point": kind == "f",
         "is_complex": kind == "c",
-        "is_signed": kind in "fc",
+        "is_signed": kind in "fci",
         "has_fractions": kind in "fc",
         "is_half": False,
         "abbr": name,
@@ -83,3 +85,9 @@ float8_e8m0fnu = _make("float8_e8m0fnu", "f", 1)
 uint16 = _make("uint16", "u", 2)
 uint32 = _make("uint32", "u", 4)
 uint64 = _make("uint64", "u", 8)
+int1, int2, int3, int4, int5, int6, int7 = [_make(f"int{bits}", "i", 1) for bits in range(1, 8)]
+uint1, uint2, uint3, uint4, uint5, uint6, uint7 = [
+    _make(f"uint{bits}", "u", 1) for bits in range(1, 8)
+]
+qint8, qint32 = _make("qint8", "i", 1), _make("qint32", "i", 4)
+quint8, quint4x2, quint2x4 = [_make(name, "u", 1) for name in ("quint8", "quint4x2", "quint2x4")]

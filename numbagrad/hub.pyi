@@ -16,6 +16,7 @@ Number = builtins.bool | builtins.int | builtins.float
 from pathlib import Path
 from types import ModuleType
 from urllib.parse import unquote, urlsplit
+from urllib.parse import urlparse as urlparse
 from urllib.request import url2pathname
 import contextlib
 import hashlib

@@ -88,6 +88,7 @@ def install_as_torch() -> _Installed:
     torch_alias.register()
     sys.modules["torch"] = package = _package()
     package.__name__ = "torch"  # which libraries compare with the head of a dotted path
+    package.Tensor.__module__ = "torch"  # by which they tell tensors from arrays of others
     _depth += 1
     sys.argv = _Arguments(getattr(sys, "argv", []))
     return _Installed()
@@ -100,6 +101,7 @@ def uninstall_as_torch() -> None:
     if _depth or not is_torch():
         return
     _package().__name__ = _package().__package__ or "numbagrad"
+    _package().Tensor.__module__ = "numbagrad.tensor"
     sys.argv = list(sys.argv)
     for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
         del sys.modules[name]

@@ -7,5 +7,7 @@ __all__, __getattr__, __dir__ = lacking(
     "all tensors are dense; use index_add, scatter or gather",
     """SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT
     SparseSemiStructuredTensorCUTLASS addmm as_sparse_gradcheck check_sparse_tensor_invariants
-    log_softmax mm softmax solve sum to_sparse_semi_structured""",
+    log_softmax mm softmax solve sum to_sparse_semi_structured
+    BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
+    ShortTensor""",
 )

@@ -32,8 +32,8 @@ _INTERNALS = frozenset(
     """
     _C _custom_op _custom_ops _decomp _dispatch _dynamo _export _functorch _guards
     _higher_order_ops _inductor _lazy _library _logging _ops _prims _prims_common _refs
-    _subclasses ao compiler cuda distributed export fx jit library masked nested onnx package
-    quantization sparse
+    _subclasses _weights_only_unpickler ao compiler cuda distributed export fx jit library masked
+    nested numa onnx package quantization sparse
     """.split()
 )
 
@@ -41,6 +41,8 @@ _INTERNALS = frozenset(
 def _is_internal(name: str) -> bool:
     """Whether ``torch.a.b`` is a path of which only programs of torch itself need the whole."""
     parts = name.split(".")[1:]
+    if parts[:3] == ["utils", "data", "datapipes"]:
+        return True
     return parts[0] in _INTERNALS or any(part.startswith("_") for part in parts[1:])
 
 
@@ -132,7 +134,7 @@ class Finder:
         if not isinstance(getattr(above, "__loader__", None), _AbsentLoader):
             importlib.import_module(parent)
             seen = vars(sys.modules[parent]).get(child)
-            if callable(seen):
+            if callable(seen) and not hasattr(seen, "_reason"):  # a name that is absent, seen first
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
             found = importlib.util.find_spec(real)
         if found is None:

@@ -6,7 +6,9 @@ _absent, __getattr__, __dir__ = lacking(
     __name__,
     "tensors are on the CPU; ask torch.xpu.is_available() first",
     """Event MemPool Stream StreamContext XPUGraph current_device current_stream device device_of
-    get_device_capability get_device_name get_device_properties get_rng_state init
+    get_device_capability get_device_name get_device_properties get_rng_state
+    get_rng_state_all init is_current_stream_capturing max_memory_allocated max_memory_reserved
+    memory_allocated memory_reserved reset_peak_memory_stats set_rng_state_all
     initial_seed mem_get_info memory_summary set_device set_rng_state set_stream stream
     synchronize""",
 )

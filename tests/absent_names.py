@@ -64,11 +64,11 @@ ABSENT = {
             fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant int_repr
             per_channel_affine per_channel_affine_float_qparams per_channel_symmetric
             per_tensor_affine per_tensor_symmetric q_per_channel_axis q_per_channel_scales
-            q_per_channel_zero_points q_scale q_zero_point qint32 qint8 qscheme
+            q_per_channel_zero_points q_scale q_zero_point qscheme
             quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic
             quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm
             quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d
-            quantized_rnn_relu_cell quantized_rnn_tanh_cell quint2x4 quint4x2 quint8""",
+            quantized_rnn_relu_cell quantized_rnn_tanh_cell""",
         "torch.Tensor": """
             dequantize int_repr q_per_channel_axis q_per_channel_scales
             q_per_channel_zero_points q_scale q_zero_point qscheme""",
@@ -93,8 +93,7 @@ ABSENT = {
     },
     "dtypes": {
         "torch": """
-            bit bits16 bits1x8 bits2x4 bits4x2 bits8 chalf hash_tensor int1 int2 int3 int4 int5
-            int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7""",
+            bit bits16 bits1x8 bits2x4 bits4x2 bits8 chalf hash_tensor""",
         "torch.Tensor": """
             chalf hash_tensor""",
         "torch.nn.functional": """

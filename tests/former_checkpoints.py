@@ -101,6 +101,7 @@ class Writer:
 
     def _tensor(self, value: Tensor):
         _, (cls, found, _, requires_grad, attributes) = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        cls = cls or Tensor
         kept = {}
         for name, attribute in attributes.items():
             if values.may_be_attribute(name, attribute):

@@ -172,3 +172,32 @@ def test_versions_compare_with_tuples():
     assert version == "2.13.0+numbagrad" and version != "something" and hash(version)
     with pytest.raises(ValueError, match="Invalid version"):
         assert version < "something"
+
+
+def test_tensors_are_torchs_by_name_and_are_pickled_under_either():
+    """Libraries ask for the module of a tensor's class; pickles do not depend on the name."""
+    program = """
+import pickle, io
+import numbagrad as ng
+def saved(x):
+    file = io.BytesIO()
+    ng.save(x, file)
+    return file.getvalue()
+values = [ng.ones(2), ng.nn.Parameter(ng.ones(2))]
+before = [pickle.dumps(x) for x in values], saved(values)
+assert type(values[0]).__module__ == "numbagrad.tensor"
+with ng.install_as_torch():
+    import torch
+    assert type(values[0]).__module__ == "torch" and repr(torch.Tensor) == "<class 'torch.Tensor'>"
+    inside = [pickle.dumps(x) for x in values], saved(values)
+    for one in (before, inside):
+        assert [type(pickle.loads(x)) for x in one[0]] == [torch.Tensor, torch.nn.Parameter]
+        assert torch.load(io.BytesIO(one[1]))[0].tolist() == [1.0, 1.0]
+assert type(values[0]).__module__ == "numbagrad.tensor"
+for one in (before, inside):
+    assert [type(pickle.loads(x)) for x in one[0]] == [ng.Tensor, ng.nn.Parameter]
+    assert ng.load(io.BytesIO(one[1]))[1].tolist() == [1.0, 1.0]
+print("done")
+"""
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert made.stdout == "done\n", made.stderr

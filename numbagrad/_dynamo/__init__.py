@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from ..absent import lacking
@@ -24,6 +26,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+#: A setting that was not made.
+_NOT_SET = object()
+
+
 class _Config:
     """Settings that programs make; they are kept, and change nothing."""
 
@@ -35,6 +41,22 @@ class _Config:
     automatic_dynamic_shapes = True
     capture_scalar_outputs = False
     optimize_ddp = True
+
+    @contextlib.contextmanager
+    def patch(self, changes: Any = None, /, **more: Any) -> Iterator[None]:
+        """Other settings in a block, or in a function: by a dictionary, or by name."""
+        given = {**(changes or {}), **more}
+        before = {name: getattr(self, name, _NOT_SET) for name in given}
+        for name, value in given.items():
+            setattr(self, name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is _NOT_SET:
+                    delattr(self, name)
+                else:
+                    setattr(self, name, value)
 
 
 config = _Config()

@@ -16,7 +16,10 @@ from ..ops.creation.from_data import as_tensor, tensor
 from ..ops.views.join import stack
 from ..tensor import Tensor
 
-__all__ = ["default_collate", "default_convert"]
+__all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
+
+#: By class, or by several of them, a function of a batch.
+CollateMap = dict[Any, Callable[..., Any]]
 
 _WRONG_CONTENT = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
@@ -80,21 +83,39 @@ def default_collate(batch: Sequence[Any]) -> Any:
         TypeError: for samples of any other kind.
         RuntimeError: for sequences of unequal length.
     """
-    sample = batch[0]
-    for kinds, collate in _LEAVES:
-        if isinstance(sample, kinds):
-            return collate(batch)
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
+    """``default_collate`` by functions of the caller's for samples of some classes.
+
+    Args:
+        batch: the samples.
+        collate_fn_map: by class, or by several of them, the function for samples that are of the
+            class itself, or else of one that derives from it. It is called with the batch and, by
+            name, this dictionary.
+    """
+    sample, known = batch[0], collate_fn_map or {}
+    function = known.get(type(sample))
+    if function is None:
+        function = next((known[kinds] for kinds in known if isinstance(sample, kinds)), None)
+    if function is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
     if isinstance(sample, Mapping):
-        entries = {key: default_collate([each[key] for each in batch]) for key in sample}
+        entries = {
+            key: collate([each[key] for each in batch], collate_fn_map=collate_fn_map)
+            for key in sample
+        }
         return _mapped(sample, entries)
     if isinstance(sample, Sequence):
         if not hasattr(sample, "_fields") and len({len(each) for each in batch}) > 1:
             raise RuntimeError("each element in list of batch should be of equal size")
-        return _mapped(sample, [default_collate(part) for part in zip(*batch, strict=False)])
+        parts = zip(*batch, strict=False)
+        return _mapped(sample, [collate(x, collate_fn_map=collate_fn_map) for x in parts])
     raise TypeError(_WRONG_CONTENT.format(type(sample)))
 
 
-def _collate_tensors(batch: Sequence[Any]) -> Tensor:
+def _collate_tensors(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
     if isinstance(batch, Tensor):
         raise TypeError(
             "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor"
@@ -102,19 +123,36 @@ def _collate_tensors(batch: Sequence[Any]) -> Tensor:
     return stack(list(batch))
 
 
-def _collate_arrays(batch: Sequence[Any]) -> Any:
+def _collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
     if _holds_text_or_objects(batch[0].dtype):
         raise TypeError(_WRONG_CONTENT.format(batch[0].dtype))
     return stack([as_tensor(array) for array in batch])
 
 
-#: Batches of samples that are no containers, by the class of the first one. NumPy's
-#: float64 is a float too, so NumPy's numbers come first.
-_LEAVES: list[tuple[Any, Callable[[Sequence[Any]], Any]]] = [
-    (Tensor, lambda batch: _collate_tensors(batch)),
-    (np.ndarray, _collate_arrays),
-    ((np.bool_, np.number, np.object_), lambda batch: as_tensor(np.asarray(batch))),
-    (float, lambda batch: tensor(batch, dtype=float64)),
-    (int, tensor),
-    ((str, bytes), lambda batch: batch),
-]
+def _collate_numpy_numbers(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    return as_tensor(np.asarray(batch))
+
+
+def _collate_floats(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    return tensor(batch, dtype=float64)
+
+
+def _collate_ints(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    return tensor(batch)
+
+
+def _collate_text(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+    return batch
+
+
+#: Batches of samples that are no containers, by the class of the first one; libraries add their
+#: own. NumPy's float64 is a float too, so NumPy's numbers come first.
+default_collate_fn_map: CollateMap = {
+    Tensor: _collate_tensors,
+    np.ndarray: _collate_arrays,
+    (np.bool_, np.number, np.object_): _collate_numpy_numbers,
+    float: _collate_floats,
+    int: _collate_ints,
+    str: _collate_text,
+    bytes: _collate_text,
+}

@@ -14,6 +14,8 @@ class Backend(str):
     UCC = "ucc"
     MPI = "mpi"
     XCCL = "xccl"
+    #: What groups of tensors on a kind of device use by default.
+    default_device_backend_map = {"cpu": MPI}
 
     def __new__(cls, name: str) -> Backend:
         """Raises ValueError for what is no str."""

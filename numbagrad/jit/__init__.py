@@ -19,12 +19,12 @@ from ..nn.module import Module
 _absent, __getattr__, __dir__ = lacking(
     __name__,
     "there is no TorchScript; save the state_dict, and numbagrad.compile the function",
-    """CompilationUnit ScriptFunction export_opnames fork load save wait Future interface""",
+    """CompilationUnit ScriptFunction export_opnames fork load save wait Future""",
     {"annotations": ".annotations"},
 )
 
 __all__ = ["Attribute", "Error", "Final", "ScriptModule", "TracerWarning", "TracingCheckError",
-           "annotate", "enable_onednn_fusion", "export", "freeze", "fuser", "ignore",
+           "annotate", "enable_onednn_fusion", "export", "freeze", "fuser", "ignore", "interface",
            "is_scripting", "is_tracing", "isinstance", "onednn_fusion_enabled",
            "optimize_for_inference", "optimized_execution", "script", "script_if_tracing",
            "script_method", "set_fusion_strategy", "strict_fusion", "trace", "trace_module",
@@ -49,6 +49,11 @@ class TracerWarning(Warning):
     @staticmethod
     def ignore_lib_warnings() -> None:
         """Nothing is warned of."""
+
+
+def interface(obj: type[T]) -> type[T]:
+    """The class, which tells TorchScript what modules of its kind have."""
+    return obj
 
 
 class Attribute:

@@ -25,6 +25,16 @@ from ..ops.conversion.query import typename
 from ..ops.creation.from_data import tensor
 from ..tensor import Tensor
 from ..type_names import type_name
+from .inner_functions import ParamsT as ParamsT
+from .inner_functions import _default_to_fused_or_foreach as _default_to_fused_or_foreach
+from .inner_functions import _get_capturable_supported_devices as _get_capturable_supported_devices
+from .inner_functions import _get_scalar_dtype as _get_scalar_dtype
+from .inner_functions import _get_value as _get_value
+from .inner_functions import _stack_if_compiling as _stack_if_compiling
+from .inner_functions import _to_scalar as _to_scalar
+from .inner_functions import _use_grad_for_differentiable as _use_grad_for_differentiable
+from .inner_functions import _view_as_real as _view_as_real
+from .inner_functions import params_t as params_t
 from .parameter_group import ParameterGroup, note_all_read
 
 __all__ = ["Optimizer"]

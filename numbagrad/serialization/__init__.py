@@ -9,6 +9,7 @@ another format altogether.
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import sys
@@ -19,6 +20,9 @@ from typing import IO, Any
 from ..lazy import lazy_names
 
 __all__ = ["load", "save"]
+
+#: The protocol of pickle in which files are written.
+DEFAULT_PROTOCOL = 2
 
 _LOCATIONS = ("default_restore_location", "location_tag", "register_package")
 _SAFE = ("add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals")
@@ -139,6 +143,14 @@ def load(
             if opened.read(4) == reading.ZIP:
                 found = reading.FileContent(opened)
                 return reading.load_archive(found, name, map_location, module, pickle_load_args)
+    if isinstance(file, _READ_IN_PARTS) and start is not None:
+        is_archive = file.read(4) == reading.ZIP
+        file.seek(start)
+        if is_archive:
+            found = reading.FileContent(file, start)
+            made = reading.load_archive(found, name, map_location, module, pickle_load_args)
+            file.seek(0, os.SEEK_END)
+            return made
     content = file.read() if is_file else _content(f, bool(mmap))
     if not content:
         raise EOFError("Ran out of input")
@@ -155,6 +167,10 @@ def load(
             file.seek(start + end)
         return found
     return former.load(content, name, module, pickle_load_args)
+
+
+#: Files whose parts are read into memory without a copy in between.
+_READ_IN_PARTS = (io.BytesIO, io.BufferedReader, io.BufferedRandom)
 
 
 def _content(path: Any, is_mapped: bool) -> Any:

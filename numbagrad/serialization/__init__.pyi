@@ -29,6 +29,7 @@ import pickle
 import sys
 
 default_restore_location = _default_restore_location
+DEFAULT_PROTOCOL = 2
 _LOCATIONS = ('default_restore_location', 'location_tag', 'register_package')
 _SAFE = ('add_safe_globals', 'clear_safe_globals', 'get_safe_globals', 'safe_globals')
 def save(obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any=..., pickle_protocol: int=..., _use_new_zipfile_serialization: bool=..., _disable_byteorder_record: bool=...) -> None:

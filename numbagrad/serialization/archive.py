@@ -91,18 +91,18 @@ class ArchiveWriter:
 
 
 class FileContent:
-    """The bytes of an open file, of which parts are read as they are asked for."""
+    """The bytes of an open file from ``begin`` on; parts are read as they are asked for."""
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        self._size = file.seek(0, io.SEEK_END)
+    def __init__(self, file: Any, begin: int = 0) -> None:
+        self._file, self._begin = file, begin
+        self._size = file.seek(0, io.SEEK_END) - begin
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, part: slice) -> bytes:
         start, stop, _ = part.indices(self._size)
-        self._file.seek(start)
+        self._file.seek(self._begin + start)
         found: bytes = self._file.read(max(stop - start, 0))
         return found
 
@@ -112,7 +112,7 @@ class FileContent:
         Returns how many there were, and their checksum, which is computed of each part while the
         processor's cache has it.
         """
-        self._file.seek(start)
+        self._file.seek(self._begin + start)
         count = checksum = 0
         for begin in range(0, target.size, _PART):
             part = target[begin : begin + _PART]

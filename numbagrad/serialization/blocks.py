@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import ctypes
 from collections import deque
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,6 @@ class Block:
         held = (ctypes.c_char * (self.stop - self.start)).from_address(self.start)
         return bytes(self.padding) + held.raw if self.padding else held
 
-    def offset(self, array: Array) -> int:
-        """Where in the content an array begins."""
-        return _address(array) - self.start + self.padding if array.size else 0
-
 
 class Blocks:
     """The blocks of the arrays of what is saved.
@@ -74,10 +71,11 @@ class Blocks:
         arrays = {id(each): each for each in _arrays_in(saved)}
         self._blocks: list[Block] = []
         counts: dict[int, int] = {}
-        for start, stop, array in sorted(
-            ((*_range(each), each) for each in arrays.values() if _is_regular(each)),
-            key=lambda found: found[:2],
-        ):
+        #: By id, arrays and where they lie, and whether they can be written with their memory.
+        self._found = {id(each): (each, *_place_of(each)) for each in arrays.values()}
+        for array, start, stop, regular in sorted(self._found.values(), key=itemgetter(1, 2)):
+            if not regular:
+                continue
             dtype = _dtype_of(array)
             if not self._blocks or start >= self._blocks[-1].stop:
                 self._blocks.append(Block(start, stop, dtype))
@@ -90,18 +88,20 @@ class Blocks:
         self._blocks = [block for block in self._blocks if counts[id(block)] > 1]
         #: By id, arrays and the block and the array that were written for them. While an array
         #: lives, no other has its id or its place.
-        self._placed: dict[int, tuple[Array, Block, Array]] = {}
+        self._placed: dict[int, tuple[Array, Block, Array, int]] = {}
         #: The blocks that are written, in their order.
         self.written: list[Block] = []
 
-    def place(self, array: Array) -> tuple[Block, Array]:
-        """The block of an array, and the array that lies there: itself, or a copy without gaps."""
+    def place(self, array: Array) -> tuple[Block, Array, int]:
+        """The block of an array, the array that lies there (itself, or a copy without gaps), and
+        where in the content of the block it begins."""
         where = foreign(array)
         known = self._placed.get(id(array))
         if known is None:
             known = self._new(array) if where is None else self._of_device(array, where)
             self._placed[id(array)] = known
-        return known[1], known[2]
+        _, block, written, start = known
+        return block, written, start - block.start + block.padding if written.size else 0
 
     def storage(self, storage: UntypedStorage) -> Block:
         """The block of all memory of a storage."""
@@ -114,32 +114,32 @@ class Blocks:
             self.written.append(block)
         return block.number
 
-    def _new(self, array: Array) -> tuple[Array, Block, Array]:
-        regular = _is_regular(array)
+    def _new(self, array: Array) -> tuple[Array, Block, Array, int]:
+        found = self._found.get(id(array))
+        start, stop, regular = _place_of(array) if found is None else found[1:]
         if regular:
-            start, stop = _range(array)
             place = bisect.bisect_right(self._blocks, start, key=lambda block: block.start)
             block = self._blocks[place - 1] if place else None
             if block is not None and stop <= block.stop:
-                if not block.offset(array) % array.itemsize:
-                    return array, block, array
+                if not (start - block.start + block.padding) % array.itemsize:
+                    return array, block, array, start
                 regular = False
         written = array
         if not regular or stop - start > array.nbytes:
             written = array.copy("K")
-        start, stop = _range(written)
+            start, stop = _range(written)
         block = Block(start, stop, _dtype_of(array))
         if written is array and array.size:
             bisect.insort(self._blocks, block, key=lambda block: block.start)
-        return array, block, written
+        return array, block, written, start
 
-    def _of_device(self, array: Any, where: Any) -> tuple[Any, Block, Array]:
+    def _of_device(self, array: Any, where: Any) -> tuple[Any, Block, Array, int]:
         """A block of an array of another device, as its backend copies it."""
         index = where.index_of(array)
         written = where.to_host(array)
         block = Block(*_range(written), _dtype_of(array))
         block.location = where.device_type if index is None else f"{where.device_type}:{index}"
-        return array, block, written
+        return array, block, written, block.start
 
 
 def _address(array: Array) -> int:
@@ -159,12 +159,18 @@ def _dtype_of(array: Array) -> DType:
     return from_numpy(array.dtype)
 
 
-def _is_regular(array: Array) -> bool:
-    """Whether an array can be written with the memory that it has, among others there."""
+def _place_of(array: Any) -> tuple[int, int, bool]:
+    """Where an array begins and ends, and whether it can be written with the memory it has there.
+
+    Of one that cannot, the addresses count for nothing.
+    """
     if type(array) is not np.ndarray or not array.nbytes:
-        return False
-    size = array.itemsize
-    return _address(array) % size == 0 and all(s >= 0 and s % size == 0 for s in array.strides)
+        return 0, 0, False
+    size, strides = array.itemsize, array.strides
+    if not all([step >= 0 and step % size == 0 for step in strides]):
+        return 0, 0, False
+    start, stop = _range(array)
+    return start, stop, start % size == 0
 
 
 def _arrays_in(saved: Any) -> list[Array]:

@@ -101,6 +101,7 @@ def _scalar(kind: Any, content: Any) -> Any:
 
 
 def _tensor(cls: Any, array: Any, order: Any, requires_grad: Any, attributes: Any) -> Tensor:
+    cls = Tensor if cls is None else cls
     check(isinstance(cls, type) and issubclass(cls, Tensor), "a tensor has no class")
     check(type(array) is np.ndarray and array.dtype.isnative, "a tensor is made of an array")
     check(_is_permutation(order, array.ndim), "a tensor has no such order of dimensions")

@@ -95,12 +95,12 @@ class _Writing:
             if not is_array(array) or isinstance(array, np.ndarray):
                 # As others see it that stands under a transformation, or is still to be conjugated.
                 array = tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[1][1]
-        block, written = self.blocks.place(array)
+        block, written, offset = self.blocks.place(array)
         dtype = from_numpy(array.dtype)
         size = dtype.itemsize
         requires_grad = tensor._requires_grad and type(tensor) is not Parameter
         arguments: tuple[Any, ...] = (
-            block, block.offset(written) // size, tuple(written.shape), _strides(written, tensor),
+            block, offset // size, tuple(written.shape), _strides(written, tensor),
             requires_grad, OrderedDict(),
         )  # fmt: skip
         if block.dtype is dtype:

@@ -68,7 +68,7 @@ def reduced(tensor: Tensor) -> tuple[Any, ...]:
         return _unpickled_there, (where.device_type, where.index_of(tensor._array), tensor.cpu())
     array = half.converted(tensor._values("values_of"), tensor._array.dtype)
     return unpickled, (
-        type(tensor),
+        _named_in_pickles(type(tensor)),
         array,
         tuple(sorted(range(tensor.ndim), key=lambda axis: -array.strides[axis])),
         tensor._requires_grad,
@@ -128,20 +128,29 @@ def _duplicate(array: Any) -> Any:
     return convert(array, array.dtype)
 
 
+def _named_in_pickles(kind: type[Tensor]) -> type[Tensor] | None:
+    """The class, or None for Tensor itself, whose module may be called torch for a while."""
+    from .tensor import Tensor
+
+    return None if kind is Tensor else kind
+
+
 def unpickled(
-    cls: type[Tensor],
+    cls: type[Tensor] | None,
     array: Array,
     order: tuple[int, ...],
     requires_grad: bool,
     attributes: dict[str, Any],
 ) -> Tensor:
     """A tensor from what ``reduced`` gave to pickle; ``order`` is that of the dimensions."""
+    from .tensor import Tensor
+
     dense = np.ascontiguousarray(array.transpose(order))
     places = sorted(range(array.ndim), key=order.__getitem__)
     memory = dense.reshape([array.shape[axis] for axis in order]).transpose(places)
     if memory.dtype.kind == "V":
         memory = memory.view(bfloat16.numpy)  # the one object that kernels know it by
-    return rebuilt(cls, memory, new_version_cell(), requires_grad, attributes)
+    return rebuilt(cls or Tensor, memory, new_version_cell(), requires_grad, attributes)
 
 
 #: Pickles of all versions know it by this name.

@@ -10,6 +10,9 @@ from ..module_hooks import (
 )
 from ..module_state import IncompatibleKeys as _IncompatibleKeys
 
+#: Behind the name of a module, the key of ``get_extra_state`` in a state_dict.
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
+
 _absent, __getattr__, __dir__ = lacking(
     __name__,
     "there are hooks of every module for forward and for full backward",

@@ -7,6 +7,9 @@ from ..transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from ..transformer import (
+    _activation as _get_activation_fn,
+)
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",

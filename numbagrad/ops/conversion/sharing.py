@@ -111,13 +111,14 @@ def reduced_for_process(tensor: Tensor) -> tuple[Any, ...]:
     first = np.frombuffer(block, np.uint8).__array_interface__["data"][0]
     offset = array.__array_interface__["data"][0] - first
     return _received, (
-        type(tensor), block, offset, array.shape, array.strides, tensor.dtype,
+        None if type(tensor) is Tensor else type(tensor),
+        block, offset, array.shape, array.strides, tensor.dtype,
         tensor._requires_grad,
     )  # fmt: skip
 
 
 def _received(
-    kind: type[Tensor],
+    kind: type[Tensor] | None,
     block: SharedBlock,
     offset: int,
     shape: tuple[int, ...],
@@ -127,7 +128,7 @@ def _received(
 ) -> Tensor:
     """A tensor in the memory of another process."""
     array = np.ndarray(shape, dtype.numpy, block, offset, strides)
-    return rebuilt(kind, array, new_version_cell(), requires_grad, {})
+    return rebuilt(kind or Tensor, array, new_version_cell(), requires_grad, {})
 
 
 def _sent_block(block: SharedBlock) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from ...data.dataset import IterableDataset
 from ...data.loader import DataLoader
 from ...data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from ...data.worker import get_worker_info
+from ._utils.collate import _collate_fn_t as _collate_fn_t
 
 
 class _DatasetKind:
