@@ -28,6 +28,7 @@ from .ops.pointwise.special_functions import i0, i0e, i1, i1e, polygamma, zeta
 from .ops.pointwise.special_functions import mvlgamma as multigammaln
 from .ops.reductions.softmax import log_softmax, softmax
 from .ops.reductions.statistics import logsumexp
+from .tensor import Tensor as Tensor  # which torch shows there
 
 __all__ = [
     "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc",

@@ -14,7 +14,7 @@ class Backend(str):
     UCC = "ucc"
     MPI = "mpi"
     XCCL = "xccl"
-    #: What groups of tensors on a kind of device use by default.
+    #: The backend of groups by default, by the kind of device of their tensors.
     default_device_backend_map = {"cpu": MPI}
 
     def __new__(cls, name: str) -> Backend:

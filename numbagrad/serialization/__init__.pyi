@@ -24,6 +24,7 @@ from numbagrad.serialization.safe import safe_globals as safe_globals
 from numbagrad.serialization.storages import StorageType as StorageType
 from pathlib import Path
 from typing import IO
+import io
 import os
 import pickle
 import sys
@@ -36,6 +37,7 @@ def save(obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any=...
     ...
 def load(f: str | os.PathLike[str] | IO[bytes], map_location: Any=..., pickle_module: Any=..., *, weights_only: bool | None=..., mmap: bool | None=..., **pickle_load_args: Any) -> Any:
     ...
+_READ_IN_PARTS = (io.BytesIO, io.BufferedReader, io.BufferedRandom)
 def _content(path: Any, is_mapped: bool) -> Any:
     ...
 def _seeks(file: Any) -> bool:
