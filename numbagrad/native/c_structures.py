@@ -53,7 +53,7 @@ def new_builtin(name: str, address: int, owner: Any) -> Callable[..., Any]:
 
 def numpy_function(slot: int) -> int:
     """Address of a function of NumPy's C API, as its own headers look it up."""
-    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]
+    capsule = np._core._multiarray_umath._ARRAY_API
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     pointer.restype = ctypes.c_void_p
@@ -85,7 +85,7 @@ def arrays_have_handlers() -> bool:
         return False
     array = np.empty(1)
     found = _word(id(array) + ArrayHead.handler.offset)
-    capsule = type(np._core._multiarray_umath._ARRAY_API)  # type: ignore[attr-defined]
+    capsule = type(np._core._multiarray_umath._ARRAY_API)
     return found != 0 and _word(found + ObjectHead.type.offset) == id(capsule)
 
 
@@ -100,7 +100,7 @@ def slot_offset(cls: type, name: str) -> int:
 
 def distance_of_slots(of: type, within: type) -> int:
     """How many bytes further from the start the slots of one class lie in another that has them."""
-    slots = of.__slots__  # type: ignore[attr-defined]
+    slots = of.__slots__
     (distance,) = {slot_offset(within, name) - slot_offset(of, name) for name in slots}
     return distance
 

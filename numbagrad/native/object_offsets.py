@@ -279,7 +279,7 @@ def _tells_versions(place: int) -> bool:
         return after if after != before and version() == after else 0
 
     def no_longer() -> None:
-        del Base.x  # type: ignore[attr-defined]
+        del Base.x
 
     before = version()
     seen = [

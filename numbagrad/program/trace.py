@@ -61,7 +61,7 @@ from .traced_values import (
     returned,
     root_of,
 )
-from .turns import one_at_a_time
+from .turns import Pause, one_at_a_time
 
 _thread_state = ctypes.pythonapi.PyThreadState_Get
 _thread_state.restype = ctypes.c_void_p
@@ -137,7 +137,7 @@ class Trace:
 
     def pause(self) -> contextlib.AbstractContextManager[None]:
         """Compute without capturing inside the ``with`` block."""
-        return _Pause(self)
+        return Pause(self)
 
     def attend_again(self) -> None:
         """Go on, after another trace took this one's place for a while."""
@@ -581,25 +581,6 @@ class Trace:
         operation.outputs = tuple([self.view(x, made=True) for x in outputs])
         self.operations.append(operation)
         return made
-
-
-class _Pause:
-    """The ``with`` block of :meth:`Trace.pause`, which each operation enters."""
-
-    __slots__ = ("_before", "_trace")
-
-    def __init__(self, trace: Trace):
-        self._trace = trace
-
-    def __enter__(self) -> None:
-        trace = self._trace
-        self._before, trace.paused = trace.paused, True
-        trace._attend(False)
-
-    def __exit__(self, *raised: object) -> None:
-        trace = self._trace
-        trace.paused = self._before or trace.failure is not None
-        trace._attend(not trace.paused)
 
 
 __all__ = ["Trace"]

@@ -1,4 +1,4 @@
-"""One capture at a time: threads take turns, and a forked child begins anew."""
+"""One capture at a time: threads take turns, a forked child begins anew; and its pauses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 from ..executor import capture
 from ..executor.builtin import runtime
@@ -41,3 +42,22 @@ def _forget_others() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_others)
+
+
+class Pause:
+    """The ``with`` block of ``Trace.pause``, which each operation enters."""
+
+    __slots__ = ("_before", "_trace")
+
+    def __init__(self, trace: Any):
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        trace = self._trace
+        self._before, trace.paused = trace.paused, True
+        trace._attend(False)
+
+    def __exit__(self, *raised: object) -> None:
+        trace = self._trace
+        trace.paused = self._before or trace.failure is not None
+        trace._attend(not trace.paused)
