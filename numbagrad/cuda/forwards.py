@@ -153,8 +153,7 @@ def _special(name: str, *orders: int) -> Callable[..., Any]:
 
 #: Called with arrays of the library and the other arguments of the operator.
 OF_LIBRARY: dict[str, Callable[..., Any]] = {
-    "frexp": lambda input: np.frexp(input)[0],
-    "frexp_exponent": lambda input: np.frexp(input)[1],
+    "frexp": lambda input: tuple(np.frexp(input)),
     "gcd": np.gcd,
     "i0": _special("_unscaled", 0),
     "lcm": lambda input, other: np.lcm(input, other).astype(input.dtype),

@@ -91,11 +91,14 @@ def _split(array: np.ndarray[Any, Any]) -> tuple[Any, Any]:
     return np.asarray(mantissa), np.asarray(exponent, np.int32)
 
 
+def _by_exponent(grad: Any, result1: Tensor) -> Any:
+    if grad[0] is None:
+        return None
+    return grad[0] * exp2(cast(-result1.detach(), grad[0]._array.dtype))
+
+
 _frexp = TensorOperator(
-    "frexp",
-    lambda input: _split(input),
-    {"input": lambda grad, result1: grad[0] * exp2(cast(-result1, grad[0]._array.dtype))},
-    batch=stacked(),
+    "frexp", lambda input: _split(input), {"input": _by_exponent}, batch=stacked()
 )
 
 
