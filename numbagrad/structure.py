@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .size import Size
@@ -145,36 +145,4 @@ def picker(structure: Any) -> Callable[[Any], tuple[Any, ...] | None] | None:
     return found
 
 
-@functools.lru_cache(maxsize=256)
-def builder(structure: Any) -> Callable[[Sequence[Any]], Any] | None:
-    """A quick function of leaves that returns the nested value, as ``rebuild`` does.
-
-    None for structures of more than tuples, lists and dictionaries.
-    """
-    names: dict[str, Any] = {"zip": zip}
-    places = itertools.count()
-
-    def written(part: Any) -> str:
-        if part == LEAF:
-            return f"leaves[{next(places)}]"
-        kind, *rest = part
-        if kind is tuple:
-            return f"({''.join([written(each) + ', ' for each in rest])})"
-        if kind is list:
-            return f"[{', '.join([written(each) for each in rest])}]"
-        if kind is not dict and kind is not OrderedDict:
-            raise NotImplementedError(kind)
-        number = len(names)
-        names[f"kind{number}"], names[f"names{number}"] = kind, rest.pop(0)
-        values = "".join([written(each) + ", " for each in rest])
-        return f"kind{number}(zip(names{number}, ({values})))"
-
-    try:
-        text = written(structure)
-    except NotImplementedError:
-        return None
-    found: Callable[[Sequence[Any]], Any] = eval(f"lambda leaves: {text}", names)
-    return found
-
-
-__all__ = ["builder", "containers_in", "flatten", "picker", "rebuild"]
+__all__ = ["containers_in", "flatten", "picker", "rebuild"]

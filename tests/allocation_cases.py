@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 
 import numbagrad as torch
-from numbagrad import func, random
+from numbagrad import random
 from numbagrad.autograd.hooks import saved_hooks
 from numbagrad.executor import builtin
 from numbagrad.executor.families import copying, indexing, matmul
 from numbagrad.executor.word_kernel import WordKernel
 from numbagrad.ops.operators import native_launchers
 from numbagrad.ops.operators.pointwise_operator import pointwise
-from numbagrad.ops.products import matmul as ops_matmul
-from numbagrad.ops.views import view as ops_view
 from numbagrad.program.compiled_guards import Guards
 from numbagrad.program.program import Program
 
@@ -407,77 +405,6 @@ def operators() -> Iterator[Case]:
         yield Case(text, run, [name], [], [array, rows])
 
 
-# --- forward mode ---------------------------------------------------------------------------------
-
-
-def forward_mode() -> Iterator[Case]:
-    """Dual tensors, operators on them, and jvp."""
-    x, t = tensor(3, 4), torch.ones(3, 4)
-    w = tensor(4, 4)
-    watched = [x, t, w]
-    parts = lambda made: [described_dual(y) for y in made]  # noqa: E731
-    from numbagrad.autograd import forward_ad
-
-    def described_dual(y: Any) -> Any:
-        primal, tangent = forward_ad.unpack_dual(y)
-        return primal, tangent
-
-    multiply = pointwise("mul")
-    for run in (
-        lambda: func.jvp(lambda y: y * y, (x,), (t,)),
-        lambda: func.jvp(lambda y: (y * 2, y @ w, y.t(), y.sum()), (x,), (t,)),
-    ):
-        for _ in range(3):
-            run()
-    level = forward_ad.dual_level()
-    level.__enter__()
-    dual = forward_ad.make_dual(x, t)
-    dual * dual, dual @ w, dual.t(), dual.sum()
-    watched += dual, dual.t()
-    of_mul = direct("dual_pointwise", "duals", multiply.program.table().record)
-    of_matmul = direct("dual_operator", "duals", ops_matmul._mm.launch.__self__)
-    of_view = direct("dual_view", "duals", ops_view._t.wrap.__self__)
-    array = dual.t()._array
-    yield Case(
-        "pointwise", lambda: parts([of_mul(dual, dual, True)]), ["duals.dual_pointwise"],
-        ["apply"], watched,
-    )  # fmt: skip
-    yield Case(
-        "product", lambda: parts([of_matmul(dual, w)]), ["duals.dual_operator"], ["apply"], watched
-    )
-    yield Case(
-        "two tangents", lambda: parts([of_matmul(dual, dual.t())]), ["duals.dual_operator"], (),
-        watched,
-    )  # fmt: skip
-    yield Case(
-        "view", lambda: parts([of_view(array, dual, ())]), ["duals.dual_view"], ["apply"],
-        watched,
-    )  # fmt: skip
-    yield Case(
-        "linear", lambda: parts([native_launchers.calls.linear_of_dual(np.negative, dual)]),
-        ["duals.linear_of_dual"], ["apply"], watched,
-    )  # fmt: skip
-    yield Case(
-        "duals",
-        lambda: parts(
-            native_launchers.calls.duals(_level_of(dual), [x, x], [t, t], forward_ad.make_dual)
-        ),
-        ["jvp.duals"], ["make_dual"], watched,
-    )  # fmt: skip
-    # Made here: CPython 3.13.0 crashes if there is no memory for a function.
-    square, two = lambda y: y * y, lambda y: (y * y, y * 2)  # noqa: E731
-    yield Case("jvp", lambda: func.jvp(square, (x,), (t,)), ["jvp.jvp"], ["unpack"], watched)
-    yield Case(
-        "jvp of two results", lambda: func.jvp(two, (x,), (t,)), ["jvp.jvp"], ["unpack"], watched
-    )
-
-
-def _level_of(dual: Any) -> Any:
-    from numbagrad.transforms import levels
-
-    return levels.state_of(dual).level
-
-
 # --- programs -------------------------------------------------------------------------------------
 
 
@@ -636,6 +563,6 @@ FAMILIES: dict[str, Callable[[], Iterator[Case]]] = {
     function.__name__: function
     for function in (
         pointwise_arrays, recorded, inplace, attached, small_sums, reductions, products, views,
-        operators, forward_mode, programs, drawings, large, accumulation, contexts,
+        operators, programs, drawings, large, accumulation, contexts,
     )
 }  # fmt: skip

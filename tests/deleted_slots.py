@@ -22,7 +22,6 @@ from numbagrad.autograd import forward_ad
 from numbagrad.executor.cache import deferred
 from numbagrad.ops.operators import native_launchers
 from numbagrad.tensor import TensorState
-from numbagrad.transforms import levels
 
 Use = Callable[[Any], Any]
 
@@ -209,39 +208,6 @@ NODE_USES: dict[str, Use] = {
 }  # fmt: skip
 
 
-# --- duals ----------------------------------------------------------------------------------------
-
-DUAL_USES: dict[str, Use] = {
-    "pointwise": lambda x: x * x,
-    "with a Tensor": lambda x: x + torch.ones(4, 4),
-    "product": lambda x: x @ x,
-    "view": lambda x: x.t() * 2,
-    "sum": lambda x: x.sum(),
-    "result": lambda x: x,
-    "results": lambda x: (x, x * 2),
-    "text": repr,
-    "unpack": lambda x: forward_ad.unpack_dual(x),
-    "in place": lambda x: x.mul_(2),
-}
-
-
-def _in_jvp(alter: Callable[[Any], None], use: Use) -> Any:
-    def function(x: Any) -> Any:
-        x = x * 1.0
-        alter(x)
-        found = use(x)
-        return found if isinstance(found, torch.Tensor) or type(found) is tuple else x
-
-    return func.jvp(function, (torch.ones(4, 4),), (torch.ones(4, 4),))
-
-
-def _with_dual(alter: Callable[[Any], None], use: Use) -> Any:
-    with forward_ad.dual_level():
-        x = forward_ad.make_dual(torch.ones(4, 4), torch.ones(4, 4)) * 1.0
-        alter(x)
-        return use(x)
-
-
 # --- all of them ----------------------------------------------------------------------------------
 
 #: What slots are set to: of a type that none of them has, and of the right one with other contents.
@@ -285,10 +251,6 @@ def of_result(make: Any, holder: Any, slot: str, use: Use) -> Any:
     return use(result)
 
 
-def of_dual(way: Any, holder: Any, slot: str, use: Use) -> Any:
-    return way(lambda x: change(holder(x), slot), use)
-
-
 def all_slots(cls: type) -> set[str]:
     """The slots of a class and its bases."""
     return {slot for base in cls.__mro__ for slot in getattr(base, "__slots__", ())}
@@ -319,17 +281,6 @@ def combinations() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
                 for name, use in NODE_USES.items():
                     where = f"{kind} of {result} {slot}, {name}"
                     yield where, of_result, (make, holder, slot, use)
-    parts: tuple[tuple[str, type, Callable[[Any], Any]], ...] = (
-        ("array", levels.Transformed, lambda x: x._array),
-        ("state", levels.Dual, levels.state_of),
-        ("level", levels.Level, lambda x: levels.state_of(x).level),
-    )
-    for part, cls, holder in parts:
-        for slot in slots_of(cls):
-            for name, use in DUAL_USES.items():
-                for way in (_in_jvp, _with_dual):
-                    where = f"dual {part} {slot}, {name} {way.__name__}"
-                    yield where, of_dual, (way, holder, slot, use)
 
 
 def found_by(run: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
@@ -355,20 +306,9 @@ def main() -> None:
             for make in makes:
                 for use in uses.values():
                     found_by(lambda make=make, use=use: use(make()), ())
-        for use in DUAL_USES.values():
-            for way in (_in_jvp, _with_dual):
-                way(lambda x: None, use)
     for name, run, arguments in combinations():
         say(f"{name} | ")
-        if run is not of_dual:
-            say(found_by(run, arguments) + "\n")
-        elif (child := os.fork()) == 0:
-            say(found_by(run, arguments) + "\n")
-            os._exit(0)
-        else:
-            _, status = os.waitpid(child, 0)
-            if status:
-                sys.exit(os.waitstatus_to_exitcode(status))
+        say(found_by(run, arguments) + "\n")
 
 
 if __name__ == "__main__":

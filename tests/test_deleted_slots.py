@@ -1,6 +1,6 @@
 """An attribute that somebody deleted, or set to nonsense, is an error in Python.
 
-Launchers read the slots of Tensors, nodes, saved tensors and duals where they lie in memory. Every
+Launchers read the slots of Tensors, nodes and saved tensors where they lie in memory. Every
 one of them is deleted, and set to values of types that it never has, and what is left is used in
 every way there is (``deleted_slots.py``).
 """

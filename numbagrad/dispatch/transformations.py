@@ -215,7 +215,7 @@ def _apply_to_dual(operator: Any, level: Level, arguments: Sequence[Any]) -> Any
     if ordinary:
         both = operator.with_tangent(primals, directions)
         if both is not None:
-            return dual(level, *both)
+            return dual(level, *both) if both[0]._array.dtype.kind in "fcV" else both[0]
         made = operator(*primals)
     else:
         made = _call(operator, primals)

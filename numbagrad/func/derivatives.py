@@ -15,8 +15,7 @@ from ..autograd.forward_ad import dual_view, parts
 from ..autograd.grad_mode import follow_in_any_mode
 from ..autograd.grad_mode import state as grad_mode
 from ..ops.creation.filled import zeros_like
-from ..ops.operators import native_launchers
-from ..structure import builder, flatten, picker, rebuild
+from ..structure import flatten, rebuild
 from ..tensor import Tensor
 from ..transforms.levels import (
     DUAL,
@@ -230,11 +229,6 @@ def jvp(
     >>> torch.func.jvp(torch.sin, (torch.tensor(0.0),), (torch.tensor(2.0),))
     (tensor(0.), tensor(2.))
     """
-    made = native_launchers.calls.jvp(func, primals, tangents, strict, has_aux, _unpack)
-    if made is None and primals.__class__ is tuple:
-        made = _of_nested(func, primals, tangents, strict, has_aux)
-    if made is not None:
-        return made
     if not tangents_are_enabled():
         return _jvp_with_tangents(func, primals, tangents, strict, has_aux)
     if not isinstance(primals, tuple):
@@ -269,40 +263,9 @@ def _of_duals(
 ) -> Any:
     """The result of ``jvp`` for the leaves of primals and of tangents."""
     with Level(DUAL) as level:
-        duals = native_launchers.calls.duals(level, values, directions, dual_view)
+        duals = [dual_view(level, *pair) for pair in zip(values, directions, strict=True)]
         made = func(*rebuild(structure, iter(duals)))
         return _unpack(level, made, strict, has_aux)
-
-
-#: The structure of the primals of the latest call with nested ones: the next is like it.
-_latest_form: tuple[Function, Function] | None = None
-
-
-def _of_nested(
-    func: Function, primals: tuple[Any, ...], tangents: Any, strict: bool, has_aux: bool
-) -> Any:
-    """The result of ``jvp`` for nested primals of ordinary Tensors; None for any other."""
-    global _latest_form
-    if not any([each.__class__ is not Tensor for each in primals]):
-        return None
-    form = _latest_form
-    values = None if form is None else form[0](primals)
-    if form is None or values is None:
-        _, structure = flatten(primals)
-        pick, build = picker(structure), builder(structure)
-        if pick is None or build is None:
-            return None
-        form = _latest_form = pick, build
-        values = pick(primals)
-    pick, build = form
-    directions = pick(tangents)
-    if directions is None:
-        return None
-
-    def of_leaves(*duals: Any) -> Any:
-        return func(*build(duals))
-
-    return native_launchers.calls.jvp(of_leaves, values, directions, strict, has_aux, _unpack)
 
 
 def _unpack(level: Level, made: Any, strict: bool, has_aux: bool) -> tuple[Any, ...]:

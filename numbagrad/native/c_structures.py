@@ -19,7 +19,7 @@ import numpy as np
 from .heads import ArrayHead, DictionaryHead, ObjectHead
 
 __all__ = [
-    "MemoryHandler", "arrays_have_handlers", "changes_are_counted", "distance_of_slots",
+    "MemoryHandler", "arrays_have_handlers", "changes_are_counted",
     "new_builtin", "numpy_function", "slot_offset",
 ]  # fmt: skip
 
@@ -96,13 +96,6 @@ def slot_offset(cls: type, name: str) -> int:
     setattr(probe, name, marker)
     words = (ctypes.c_int64 * (cls.__basicsize__ // 8)).from_address(id(probe))
     return 8 * list(words).index(id(marker))
-
-
-def distance_of_slots(of: type, within: type) -> int:
-    """How many bytes further from the start the slots of one class lie in another that has them."""
-    slots = of.__slots__
-    (distance,) = {slot_offset(within, name) - slot_offset(of, name) for name in slots}
-    return distance
 
 
 @functools.lru_cache(maxsize=1)

@@ -85,35 +85,6 @@ class SavedOutputSlots(Record):
     output_nr = Word()
 
 
-class TransformedSlots(Record):
-    """Slots of arrays under a transformation."""
-
-    state = Word()
-    own_level = Word()  # of an array that has the slots of a ``Dual`` itself
-
-
-class DualSlots(Record):
-    """Slots of an array with a tangent."""
-
-    level = Word()
-    primal = Word()
-    tangent = Word()
-    cell = Word()
-
-
-class LevelSlots(Record):
-    """Slots of a level of transformations."""
-
-    kind = Word()
-    alive = Word()
-    paused = Word()
-    depth = Word()
-    explicit = Word()
-    history = Word()
-    size = Word()
-    randomness = Word()
-
-
 # --- runtime block: addresses and facts of this process ---------------------------------------
 
 
@@ -174,20 +145,6 @@ class Runtime(Record):
     name_inference = Word()
     name_view_origin = Word()
     name_unrecorded_at = Word()
-    name_levels = Word()
-    name_tangents_enabled = Word()
-    # Forward mode (``duals.py``).
-    transformed_type = Word()  # the type of arrays under a transformation, or 0 before it is used
-    dual_type = Word()
-    forward_mode = Word()  # the kind of its levels
-    dual_pointwise = Word()  # addresses of its launchers, or 0 before they are needed
-    dual_operator = Word()
-    dual_view = Word()
-    level_type = Word()
-    level_stack = Word()  # the levels of this thread: ``transforms.levels.stack``
-    randomness = Word()  # what a level says of random operators that is asked for nothing else
-    close_level = Word()  # the function that closes a level, or says why it may not be
-    own_state = Word()  # how much further the slots of a ``Dual`` lie in an array that has them
     # Slots.
     tensor = Nested(TensorSlots)
     node = Nested(NodeSlots)
@@ -195,9 +152,6 @@ class Runtime(Record):
     operator_node = Nested(OperatorNodeSlots)
     saved_input = Nested(SavedInputSlots)
     saved_output = Nested(SavedOutputSlots)
-    transformed = Nested(TransformedSlots)
-    dual = Nested(DualSlots)
-    level = Nested(LevelSlots)
 
 
 # --- tables of launchers -----------------------------------------------------------------------
@@ -244,7 +198,6 @@ PLACE_BITS = 4
 PLACE_NOTHING = 0
 PLACE_PASSED = 1  # the incoming gradient itself
 PLACE_OUTPUT = 2  # the first output of the kernel; others follow
-TANGENT_OPERANDS = 3  # the tangents of operators with more operands are left to Python
 
 
 class LaunchTable(Table):
@@ -260,9 +213,6 @@ class LaunchTable(Table):
     places = Word()  # of a gradient: what each input gets, PLACE_BITS each
     inputs = Word()  # of a gradient: number of inputs
     recorded = Word()  # 1 if results may require grad
-    #: The tables of the value and the tangent, by the mask of the operands that have a tangent;
-    #: 0 before the first.
-    tangents = Pointer()
 
 
 MATMUL_TYPES = 24
@@ -297,7 +247,6 @@ class NodeRecipe(Table):
     keeps = Word()  # places of what else is kept, KEPT_BITS each
     results = Word()  # numbers of the outputs that are saved
     python = Word()  # of a view: the function that does the same
-    forward = Word()  # of a view that is linear: the function on ndarrays; else 0
 
 
 KEPT_BITS = 5
@@ -315,10 +264,6 @@ class OperatorTable(Table):
     variadic = Word()  # 1 if lists among the arguments are lists of Tensors
     recipes = Pointer(NodeRecipe)  # by the mask of arguments that need a gradient
     takes_half = Word()  # 1 if forward takes arrays of float16 and bfloat16 as they are
-    # If the operator is linear in each Tensor:
-    add = Word()  # the function that adds an array to another one
-    both = Word()  # the function that makes the value and the tangent, or None; 0 if there is none
-    both_builtin = Pointer()  # a word with a builtin that does so or misses, or with 0
 
 
 OPERATOR_ARGUMENTS = 6  # operators with more arguments are recorded in Python

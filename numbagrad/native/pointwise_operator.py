@@ -106,7 +106,6 @@ def pointwise_recorded(self, arguments, given):
     operands = address_of_stack(MAX_OPERANDS)
     needed = runtime.false
     array_type = runtime.array_type
-    transformed = runtime.transformed_type  # 0 before duals are known
     for k in range(count):
         operand = load(arguments, k, int64)
         if is_tensor(runtime, operand):
@@ -116,8 +115,6 @@ def pointwise_recorded(self, arguments, given):
             operand = array_in(runtime, operand, runtime.tensor.array)
             if operand == NULL:  # a Tensor that was made without one, or with something else
                 return raise_miss(runtime, MISS_OPERAND)
-            if ObjectHead(operand).type == transformed:
-                return call_launcher(runtime.dual_pointwise, self, arguments, given)
         elif ObjectHead(operand).type == array_type:
             return raise_miss(runtime, MISS_OPERAND)  # Python says that it is no Tensor
         store(operands, k, operand, int64)

@@ -9,7 +9,6 @@ case is left to the Python code of ``numbagrad/ops``, which does the same.
 from __future__ import annotations
 
 from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutine
-from .calls import call_launcher
 from .heads import ArrayHead, ObjectHead
 from .launch import is_captured, type_number
 from .layout import (
@@ -271,9 +270,6 @@ def view(self, arguments, given):
     if is_empty(array):
         return call(recipe.python, arguments, given)
     if is_transformed(runtime, input):
-        of_duals = runtime.dual_view
-        if of_duals != NULL:
-            return call_launcher(of_duals, self, arguments, given)
         return call(recipe.python, arguments, given)
     return wrapped_view(runtime, recipe, array, input, values)
 
@@ -533,9 +529,6 @@ def operator(self, arguments, given):
     recipe = NULL
     variadic = table.variadic == 1
     transformed = any_transformed(runtime, arguments, given, variadic)
-    of_duals = runtime.dual_operator
-    if transformed and of_duals != NULL:
-        return call_launcher(of_duals, self, arguments, given)
     if given <= MAX_VALUES and not transformed and not is_captured(runtime):
         recipe = find_node_recipe(runtime, table, arguments, given)
     if recipe == NULL:

@@ -1,9 +1,9 @@
 """Tensors, edges and saved tensors made by launchers, and the version counts of memory.
 
-``pointwise_operator.py``, ``tensor_operator.py``, ``duals.py``, ``jvp.py`` and ``replay.py`` are
-made of these. ``numbagrad/ops/operators/native_launchers.py`` says in the runtime block where the
-slots of such objects lie. What is made here is complete, or it is NULL (see ``objects.py``).
-Imported only to compile.
+``pointwise_operator.py``, ``tensor_operator.py`` and ``replay.py`` are made of these.
+``numbagrad/ops/operators/native_launchers.py`` says in the runtime block where the slots of such
+objects lie. What is made here is complete, or it is NULL (see ``objects.py``). Imported only to
+compile.
 """
 
 from __future__ import annotations

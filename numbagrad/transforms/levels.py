@@ -110,39 +110,14 @@ class Dual:
     """A Tensor and its directional derivative, both of the level below.
 
     At a level of kind ``GRAD`` there is no derivative; the Tensor that shows this has a history.
-    Compiled launchers (``native/duals.py``) give arrays, which become Tensors when somebody asks.
     """
 
-    __slots__ = ("level", "_primal", "_tangent", "_version_cell")
+    __slots__ = ("level", "primal", "tangent")
 
     def __init__(self, level: Level, primal: Tensor, tangent: Tensor | None) -> None:
         self.level = level
-        self._primal: Any = primal
-        self._tangent: Any = tangent
-        #: The version cell of the primal, if it is no Tensor yet.
-        self._version_cell: list[Any] | None = None
-
-    @property
-    def primal(self) -> Tensor:
-        """The Tensor."""
-        found = self._primal
-        if found.__class__ is np.ndarray:
-            found = self._primal = new_tensor(found)
-            found._version_cell = self._version_cell
-        return found
-
-    @property
-    def tangent(self) -> Tensor | None:
-        """Its derivative."""
-        found = self._tangent
-        if found.__class__ is np.ndarray:
-            found = self._tangent = new_tensor(found)
-            found._version_cell = None
-        return found
-
-    @tangent.setter
-    def tangent(self, tangent: Tensor | None) -> None:
-        self._tangent = tangent
+        self.primal = primal
+        self.tangent = tangent
 
 
 class LazyConj:
@@ -173,21 +148,11 @@ class Transformed(np.ndarray):
     know of transformations cannot compute with what stands in for the memory.
     """
 
-    __slots__ = (*Dual.__slots__, "state")  # compiled launchers read them where they lie
+    __slots__ = ("state",)
 
     #: ``Batched``, ``Dual`` or ``LazyConj``; not set for an array that was derived from one past
     #: the operators.
     state: Any
-
-    def __getattr__(self, name: str) -> Any:
-        """The state of an array that launchers gave the slots of a ``Dual``: it becomes one."""
-        if name != "state":
-            raise AttributeError(f"'Transformed' object has no attribute {name!r}")
-        found = Dual(self.level, self._primal, self._tangent)  # raises if there is none either
-        found._version_cell = self._version_cell
-        self.state = found  # first: from here on the slots of the array count for nothing
-        del self.level, self._primal, self._tangent, self._version_cell
-        return found
 
     @property
     def pending(self) -> tuple[bool, bool]:

@@ -45,26 +45,11 @@ def _launcher() -> tuple[Callable[[Array, Array], Array], MatmulTable]:
     return make_builtin("matmul", launcher("matmul", "matmul_launch"), table), table
 
 
-#: Where launchers of operators find that of a product with its tangent; 0 before it is needed.
-WITH_TANGENT = np.zeros(1, dtype=np.int64)
-
-
 @library.remembered
 def _launcher_with_tangent() -> Callable[..., tuple[Array, Array]]:
     """The launcher of a product with its tangent, which few programs need."""
     address = launcher("matmul_and_tangent", "matmul_launch")
-    made = make_builtin("matmul_and_tangent", address, _launcher()[1])
-    _kept_alive.append(made)
-    WITH_TANGENT[0] = id(made)
-    return made
-
-
-_kept_alive: list[Any] = []
-
-
-@library.when_forgetting
-def _forget_launcher_with_tangent() -> None:
-    WITH_TANGENT[0] = 0
+    return make_builtin("matmul_and_tangent", address, _launcher()[1])
 
 
 def _compile(key: int, dtype: str) -> None:

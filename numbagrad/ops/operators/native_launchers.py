@@ -25,10 +25,9 @@ from ...executor.builtin import launcher, make_builtin, runtime
 from ...executor.cache.deferred import Deferred
 from ...executor.families.pointwise import PointwiseProgram
 from ...native import layout
-from ...native.c_structures import distance_of_slots, slot_offset
+from ...native.c_structures import slot_offset
 from ...native.layout import NodeRecipe, OperatorTable, Recipe
 from ...tensor import Tensor, TensorState, new_tensor
-from ...transforms import levels
 
 _new = object.__new__
 
@@ -60,11 +59,6 @@ def ready() -> bool:
 def operators_ready() -> bool:
     """Whether the builtins of views and of operators that are no formula are to be used."""
     return _of_operators.ready()
-
-
-def duals_ready() -> bool:
-    """Whether the builtins of forward mode are to be used; other builtins then go on to them."""
-    return _of_duals.ready()
 
 
 # --- what the builtins must know of objects -------------------------------------------------------
@@ -111,29 +105,6 @@ _SLOTS: dict[str, tuple[type, dict[str, str]]] = {
             "cell": "_version_cell",
             "version": "version",
             "output_nr": "output_nr",
-        },
-    ),
-    "transformed": (levels.Transformed, {"state": "state", "own_level": "level"}),
-    "dual": (
-        levels.Dual,
-        {
-            "level": "level",
-            "primal": "_primal",
-            "tangent": "_tangent",
-            "cell": "_version_cell",
-        },
-    ),
-    "level": (
-        levels.Level,
-        {
-            "kind": "kind",
-            "alive": "alive",
-            "paused": "paused",
-            "depth": "depth",
-            "explicit": "explicit",
-            "history": "has_history",
-            "size": "size",
-            "randomness": "randomness",
         },
     ),
 }
@@ -198,34 +169,6 @@ _of_operators = Deferred(
 )
 
 
-def _install_duals() -> None:
-    """Have the other launchers go on to those of forward mode."""
-    block = described_runtime()
-    block.dual_type = id(levels.Dual)
-    block.own_state = distance_of_slots(levels.Dual, levels.Transformed)
-    block.forward_mode = id(levels.DUAL)
-    block.level_type = id(levels.Level)
-    block.level_stack = id(levels.stack)
-    block.name_levels = id(sys.intern("levels"))
-    block.name_tangents_enabled = id(sys.intern("tangents_enabled"))
-    block.randomness = id(levels.RAISES)
-    block.close_level = id(levels.Level.__exit__)
-    block.dual_operator = launcher("dual_operator", "duals")
-    block.dual_view = launcher("dual_view", "duals")
-    block.dual_pointwise = launcher("dual_pointwise", "duals")
-    block.transformed_type = id(levels.Transformed)  # last: from here on it is used
-    calls.duals = make_builtin("duals", launcher("duals", "jvp"), block)
-    calls.jvp = make_builtin("jvp", launcher("jvp", "jvp"), block)
-    calls.linear_of_dual = make_builtin("linear", launcher("linear_of_dual", "duals"), block)
-
-
-_of_duals = Deferred(
-    dict.fromkeys(("dual_pointwise", "dual_operator", "dual_view", "linear_of_dual"), "duals")
-    | dict.fromkeys(("duals", "jvp"), "jvp"),
-    _install_duals,
-)
-
-
 # --- Tensors and nodes of any operator ------------------------------------------------------------
 
 
@@ -251,39 +194,10 @@ def _repeated_in_python(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> 
     return new_tensor(np.ndarray.__new__(np.ndarray, shape, array.dtype, array, 0, strides))
 
 
-# --- forward mode ---------------------------------------------------------------------------------
-
-
-def _duals_in_python(
-    level: levels.Level,
-    primals: list[Tensor],
-    tangents: list[Tensor],
-    make: Callable[[levels.Level, Tensor, Tensor], Tensor],
-) -> list[Tensor]:
-    duals_ready()
-    return [make(level, *pair) for pair in zip(primals, tangents, strict=True)]
-
-
-def _jvp_in_python(
-    function: Callable[..., Any],
-    primals: Any,
-    tangents: Any,
-    strict: bool,
-    has_aux: bool,
-    unpack: Callable[..., Any],
-) -> Any:
-    duals_ready()
-
-
-def _linear_in_python(function: Callable[..., Any], input: Tensor, *values: Any) -> Tensor | None:
-    duals_ready()
-    return None
-
-
 class _Calls:
     """An object that gets a launcher once that is compiled; until then Python does the same."""
 
-    __slots__ = ("attach", "duals", "jvp", "linear_of_dual", "repeated")
+    __slots__ = ("attach", "repeated")
 
     def __init__(self) -> None:
         #: ``attach(array, node_class, inputs, saved)``: a Tensor made by a new node with edges to
@@ -293,42 +207,9 @@ class _Calls:
         #: ``repeated(array, shape)``: a Tensor of that shape, all of it the element of a 0-dim
         #: array.
         self.repeated: Callable[..., Tensor] = _repeated_in_python
-        #: ``duals(level, primals, tangents, make)``: a dual Tensor for each pair of two equally
-        #: long lists, made by ``make`` (``forward_ad.dual_view``) or as it would.
-        self.duals: Callable[..., list[Tensor]] = _duals_in_python
-        #: ``jvp(function, primals, tangents, strict, has_aux, unpack)``: what ``func.jvp`` returns,
-        #: for two tuples of ordinary Tensors; None for what is left to ``func/derivatives.py``.
-        #: ``unpack(level, made, strict, has_aux)`` takes apart what is more than one dual Tensor.
-        self.jvp: Callable[..., Any] = _jvp_in_python
-        #: ``linear_of_dual(function, input, *values)``: the dual Tensor of ``function(array,
-        #: *values)``, which is linear in the array, for the primal and for the tangent of
-        #: ``input``; None for what is left to ``dispatch/transformations.py``.
-        self.linear_of_dual: Callable[..., Tensor | None] = _linear_in_python
 
 
 calls = _Calls()
-
-
-class Tangents:
-    """The programs of value and tangent of one pointwise operator, as launchers see them."""
-
-    __slots__ = ("_kept", "_table", "_words")
-
-    def __init__(self, program: PointwiseProgram) -> None:
-        self._table = program.table()
-        self._kept: list[PointwiseProgram] = []
-        self._words = np.zeros(1 << layout.TANGENT_OPERANDS, dtype=np.int64)
-
-    def add(self, which: Sequence[bool], both: PointwiseProgram) -> None:
-        """Have launchers run ``both`` where it is ``which`` operands that have a tangent."""
-        own = both.table()
-        if self._table is None or own is None or len(which) > layout.TANGENT_OPERANDS:
-            return
-        own.record.launcher = launcher("pointwise")
-        self._kept.append(both)
-        mask = sum([has_tangent << place for place, has_tangent in enumerate(which)])
-        self._words[mask] = id(own.record.words)
-        self._table.record.tangents = self._words.ctypes.data
 
 
 # --- pointwise operators --------------------------------------------------------------------------
@@ -438,22 +319,17 @@ def view_launcher(
     several: bool = False,
     *,
     python: Callable[..., Any],
-    forward: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """``wrap(array, input, values)`` of a view operator, whose nodes all have one plan.
 
     An operator of ``several`` views takes and returns a tuple. ``python`` does the same; it gets
     inputs under a transformation, and those whose nodes are watched. It is kept alive from here on.
-    ``forward(array, *values)`` is given if the tangent of the view is that view of the tangent.
     """
     recipe = NodeRecipe()
     if not _write_recipe(recipe, plan, node_class):
         raise ValueError(f"{name}: a view that keeps so many values has no compiled node")
     _KEPT_ALIVE.append(python)
     recipe.python = id(python)
-    if forward is not None:
-        _KEPT_ALIVE.append(forward)
-        recipe.forward = id(forward)
     return make_builtin(name, launcher("views" if several else "view", "tensor_operator"), recipe)
 
 
@@ -469,16 +345,11 @@ class OperatorLauncher:
         python: Callable[..., Any],
         finish: Callable[..., Any],
         variadic: bool,
-        add: Callable[..., None] | None = None,
-        with_directions: Callable[..., Any] | None = None,
-        directions_builtin: np.ndarray[Any, Any] | None = None,
         takes_half: bool = True,
     ) -> None:
         """``python(*arguments)`` is the operator; ``finish(made, arguments)`` its last part.
 
-        ``add(total, term)`` is given where the operator is linear in each Tensor, and then perhaps
-        its ``with_directions``, and the word that ``directions_builtin`` is. What is not known to
-        take half precision gets it from Python.
+        What is not known to take half precision gets it from Python.
         """
         self._table = OperatorTable()
         self._table.runtime = described_runtime().address
@@ -486,10 +357,6 @@ class OperatorLauncher:
         self._table.python = id(python)
         self._table.finish = id(finish)
         self._table.variadic = variadic
-        self._table.add = 0 if add is None else id(add)
-        self._table.both = 0 if with_directions is None else id(with_directions)
-        if directions_builtin is not None:
-            self._table.both_builtin = directions_builtin.ctypes.data
         self._table.takes_half = takes_half
         self._recipes: np.ndarray[Any, Any] | None = None
         self.launch = make_builtin(name, launcher("operator", "tensor_operator"), self._table)

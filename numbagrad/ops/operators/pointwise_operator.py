@@ -94,7 +94,7 @@ class PointwiseOperator(Operator):
 
     __slots__ = (
         "definition", "name", "launch", "program", "recorded", "write", "variants", "_recipes",
-        "_rules", "_node", "_tangents", "_native_tangents", "__weakref__",
+        "_rules", "_node", "_tangents", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, definition: PointwiseDefinition, formula: Any = None):
@@ -116,7 +116,6 @@ class PointwiseOperator(Operator):
         self.recorded = definition.result != "bool"
         self._rules: dict[tuple[int | None, ...], GradientRule] = {}
         self._tangents: dict[tuple[bool, ...], TangentRule] = {}
-        self._native_tangents: native_launchers.Tangents | None = None
         #: Operators for operands of which some are complex, by which of them.
         self.variants: dict[tuple[bool, ...], Any] = {}
         self._node: type[PointwiseNode] | None = None
@@ -307,19 +306,10 @@ class PointwiseOperator(Operator):
         return (rule(primals, tangents, results[0]),)
 
     def with_tangent(self, primals: list[Any], tangents: list[Any]) -> tuple[Tensor, Tensor] | None:
-        """The result and its tangent by one kernel; None without one.
-
-        From then on the launcher does this without Python, if it is compiled.
-        """
+        """The result and its tangent by one kernel; None without one."""
         if not self.recorded or self._for(primals) is not self:
             return None
-        rule = self._tangent_rule(tangents)
-        if rule.program is not None and not rule.is_native and native_launchers.duals_ready():
-            if self._native_tangents is None:
-                self._native_tangents = native_launchers.Tangents(self.program)
-            self._native_tangents.add([x is not None for x in tangents], rule.program)
-            rule.is_native = True
-        return rule.both(primals, tangents)
+        return self._tangent_rule(tangents).both(primals, tangents)
 
     def remember(self, results: Tensor, operands: Sequence[Any]) -> Tensor:
         """Record a result that was computed by a rule."""

@@ -26,7 +26,7 @@ class TangentRule:
     ``operator(*used, *tangents)`` is the tangent; it is None where that takes too many operands.
     """
 
-    __slots__ = ("is_native", "operator", "program", "_uses")
+    __slots__ = ("operator", "program", "_uses")
 
     def __init__(self, operator: Any, which: tuple[bool, ...]):
         if not operator.definition.differentiable:
@@ -55,8 +55,6 @@ class TangentRule:
         self.operator: Any = None
         if len(inputs) < MAX_OPERANDS:
             self.operator = _derived(operator, "jvp", Formula(inputs, [total]))
-        #: Whether a launcher was told of the program.
-        self.is_native = False
         #: The program of the value and the tangent, of the operands and then their tangents.
         self.program = self._program(operator, (*formula.inputs, *tangents.values()), result, total)
 

@@ -215,8 +215,7 @@ class TensorOperator(Operator):
     (``dispatch/transformations.py``): without them it runs once a sample, and tangents follow from
     the gradients. One of two arguments that is ``multilinear`` may have a rule
     ``with_directions(a, b, da, db)`` for what forward makes of two arrays and the tangent of that,
-    where one direction may be None; it may return None. ``directions_builtin`` is a word with a
-    builtin that does so for most arrays, and misses for others, or with 0 while there is none.
+    where one direction may be None; it may return None.
     ``node`` is the class that its nodes are made from.
     A forward that is ``portable`` asks the backend of its arrays for all that it makes of them, or
     only views them; others run on ndarrays alone.
@@ -226,7 +225,7 @@ class TensorOperator(Operator):
 
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
-        "outputs", "launch", "batch", "tangent", "with_directions", "directions_builtin",
+        "outputs", "launch", "batch", "tangent", "with_directions",
         "layers", "portable", "_differentiable", "_native", "_plans", "_node", "_python",
     )  # fmt: skip
 
@@ -242,7 +241,6 @@ class TensorOperator(Operator):
         batch: Callable[..., Any] | None = None,
         tangent: Callable[..., Any] | None = None,
         with_directions: Callable[..., Any] | None = None,
-        directions_builtin: np.ndarray[Any, Any] | None = None,
         node: type[OperatorNode] = OperatorNode,
         takes_half: bool = False,
         portable: bool = False,
@@ -258,7 +256,6 @@ class TensorOperator(Operator):
         self.batch = batch
         self.tangent = tangent
         self.with_directions = with_directions
-        self.directions_builtin = directions_builtin
         self.portable = portable or self.is_view
         # Lists of Tensors are joined, whatever they hold.
         takes_half = takes_half or self.is_view or bool(variadic)
@@ -282,8 +279,6 @@ class TensorOperator(Operator):
         if native_launchers.operators_ready():
             self._native = native_launchers.OperatorLauncher(
                 self.name, self.forward, *self._python, bool(self.variadic),
-                add=_add if self._is_multilinear else None, with_directions=self.with_directions,
-                directions_builtin=self.directions_builtin,
                 takes_half=not self.layers & HALF,
             )  # fmt: skip
             self.launch = self._native.launch

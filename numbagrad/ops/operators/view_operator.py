@@ -100,10 +100,7 @@ class ViewOperator(SharedMemory):
         super().__init__(name, forward, gradient, grad_fn=grad_fn, batch=batch, tangent=tangent)
 
     def _launcher(self) -> Callable[..., Any]:
-        return native_launchers.view_launcher(
-            self.name, self._plan, self._node, python=self._leave,
-            forward=self.forward if self.tangent is tangents.multilinear else None,
-        )  # fmt: skip
+        return native_launchers.view_launcher(self.name, self._plan, self._node, python=self._leave)
 
     def _leave(self, made: np.ndarray[Any, Any], input: Tensor, values: tuple[Any, ...]) -> Tensor:
         """The calls that the launcher of subscripts and other views misses.

@@ -17,8 +17,8 @@ from ...autograd.grad_mode import state as grad_mode
 from ...dispatch import layers
 from ...dispatch.layers import asks, descend
 from ...dispatch.policies import autocasts
-from ...executor.families.matmul import WITH_TANGENT, matmul_and_tangent
 from ...executor.families.matmul import matmul as _product
+from ...executor.families.matmul import matmul_and_tangent
 from ...executor.plan.forms import broadcast
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks
@@ -100,7 +100,6 @@ _mm = TensorOperator(
     batch=samples_of_stacks,
     tangent=multilinear,
     with_directions=matmul_and_tangent,
-    directions_builtin=WITH_TANGENT,
     takes_half=True,
     portable=True,
 )
@@ -115,7 +114,6 @@ _bmm = TensorOperator(
     batch=samples_of_stacks,
     tangent=multilinear,
     with_directions=matmul_and_tangent,
-    directions_builtin=WITH_TANGENT,
     takes_half=True,
     portable=True,
 )

@@ -191,8 +191,7 @@ class LinearReduction(Operator):
             program = self.program_for(dtype)
         array = input._array
         if array.__class__ is Transformed:
-            both = self._of_dual(program, input, mask, keepdim)
-            return self.compute((input, mask, keepdim, dtype)) if both is None else both
+            return self.compute((input, mask, keepdim, dtype))
         try:
             made = program.call(array, mask, keepdim)
         except LaunchMiss:
@@ -212,16 +211,6 @@ class LinearReduction(Operator):
         if input._requires_grad and grad_mode.enabled and made.dtype.kind in "fcV":
             return self._attach(made, input, mask)
         return new_tensor(made)
-
-    @staticmethod
-    def _of_dual(
-        program: ReductionProgram, input: Tensor, mask: int, keepdim: bool
-    ) -> Tensor | None:
-        """The reduction of both parts of an ordinary dual Tensor; None for any other."""
-        try:
-            return native_launchers.calls.linear_of_dual(program.call, input, mask, keepdim)
-        except LaunchMiss:  # a kernel is to be compiled
-            return None
 
     def _attach(self, made: np.ndarray[Any, Any], input: Tensor, mask: int) -> Tensor:
         """The result as a Tensor with the node of this reduction."""
