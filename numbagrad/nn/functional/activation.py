@@ -5,7 +5,9 @@ Called by users and by the layers of ``nn/activation.py``.
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -236,51 +238,26 @@ def gumbel_softmax(
 # --- in place -------------------------------------------------------------------------------------
 
 
-@checked
-def relu_(input: Tensor) -> Tensor:
-    """``relu`` in place."""
-    return relu(input, inplace=True)
+def _in_place_of(function: Callable[..., Tensor]) -> Any:
+    """The function that writes the result of ``function`` over its input."""
+
+    def write(*arguments: Any, **options: Any) -> Tensor:
+        return function(*arguments, **options, inplace=True)
+
+    signature = inspect.signature(function)
+    taken = [x for name, x in signature.parameters.items() if name != "inplace"]
+    write.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
+    write.__annotations__ = {x: t for x, t in function.__annotations__.items() if x != "inplace"}
+    write.__name__ = write.__qualname__ = f"{function.__name__}_"
+    write.__doc__ = f"``{function.__name__}`` in place."
+    return checked(write)
 
 
-@checked
-def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """``hardtanh`` in place."""
-    return hardtanh(input, min_val, max_val, inplace=True)
-
-
-@checked
-def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """``leaky_relu`` in place."""
-    return leaky_relu(input, negative_slope, inplace=True)
-
-
-@checked
-def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
-    """``threshold`` in place."""
-    return _activation("threshold", input, threshold, value, inplace=True)
-
-
-@checked
-def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """``elu`` in place."""
-    return elu(input, alpha, inplace=True)
-
-
-@checked
-def selu_(input: Tensor) -> Tensor:
-    """``selu`` in place."""
-    return selu(input, inplace=True)
-
-
-@checked
-def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """``celu`` in place."""
-    return celu(input, alpha, inplace=True)
-
-
-@checked
-def rrelu_(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
-) -> Tensor:
-    """``rrelu`` in place."""
-    return rrelu(input, lower, upper, training, inplace=True)
+relu_ = _in_place_of(relu)
+hardtanh_ = _in_place_of(hardtanh)
+leaky_relu_ = _in_place_of(leaky_relu)
+threshold_ = _in_place_of(threshold)
+elu_ = _in_place_of(elu)
+selu_ = _in_place_of(selu)
+celu_ = _in_place_of(celu)
+rrelu_ = _in_place_of(rrelu)

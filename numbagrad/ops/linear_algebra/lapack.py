@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...executor.plan.forms import broadcast
+
 Array = np.ndarray[Any, Any]
 
 
@@ -56,7 +58,7 @@ def substituted(A: Array, B: Array, upper: bool) -> Array:
     By substitution, so that each row of X depends on the rows before it alone, and the error of
     each element is relative to the terms of that element. A zero on the diagonal gives infinity.
     """
-    stack = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    stack = broadcast([A.shape[:-2], B.shape[:-2]])
     made: Array = np.broadcast_to(B, (*stack, *B.shape[-2:])).copy()
     with np.errstate(all="ignore"):
         _substitute(A, made, upper)

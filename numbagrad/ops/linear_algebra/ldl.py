@@ -198,7 +198,7 @@ def _solve_one(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
 
 def _solve_forward(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
     n, columns = B.shape[-2:]
-    leading = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+    leading = common_shape([LD.shape[:-2], B.shape[:-2]])
     conjugated = hermitian and LD.dtype.kind == "c"
     flat = [
         np.broadcast_to(x, (*leading, *x.shape[x.ndim - count :])).reshape(
