@@ -47,7 +47,6 @@ _NAMES = {
     "grad_mode": grad_mode,
     "layers": layers,
     "ndarray": np.ndarray,
-    "rearranged": rearranged,
     "__name__": __name__,
     "__builtins__": __builtins__,
 }
@@ -69,9 +68,7 @@ _ARRAYS = """
 
 _OLDER = """
         if {more}:
-            given = {{{keywords}}}
-            given = {{x: given[x] for x in given if given[x] is not variant.__kwdefaults__[x]}}
-            return rearranged(variant, name, ({positional}, *{more}), given)"""
+            return in_an_older_order(variant, name, ({positional}, *{more}), {{{keywords}}})"""
 
 _LAUNCH = """
         if {ordinary}:{write}
@@ -395,4 +392,15 @@ def install_in_place(
 _PYTHON = {"pow": ("__ipow__",)}
 
 
-_NAMES.update({"write_out": write_out, "write_over": write_over})
+def in_an_older_order(
+    function: Any, name: str, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> Tensor:
+    """Call a variant that was given more arguments by position than it takes today."""
+    defaults = function.__kwdefaults__
+    given = {x: value for x, value in options.items() if value is not defaults[x]}
+    return rearranged(function, name, arguments, given)
+
+
+_NAMES.update(
+    {"in_an_older_order": in_an_older_order, "write_out": write_out, "write_over": write_over}
+)
