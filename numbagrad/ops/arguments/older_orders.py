@@ -85,7 +85,7 @@ def in_older_order(
         given = _given(form, arguments, keywords, of_tensor)
         if given is None or (name.endswith("_") and "out" in given):
             continue
-        factors = {x: given.pop(x) for x in _FACTORS & given.keys()}
+        factors = {x: given.pop(x) for x in list(given) if x in _FACTORS}
         if any([isinstance(x, Tensor) and x.requires_grad for x in factors.values()]):
             continue
         numbers = {x: v.item() if isinstance(v, Tensor) else v for x, v in factors.items()}
