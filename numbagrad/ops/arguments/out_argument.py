@@ -32,6 +32,8 @@ class Rule:
         tensors: how many arguments have to be Tensors, which might be numbers without ``out``.
         needs_dim: whether torch has an ``out`` only where a ``dim`` is given.
         bools: whether there is a kernel for an ``out`` of bools.
+        elementwise: how many Tensors a call has that computes element by element, so that ``out``
+            may be one of them; 0 if there are no such calls.
     """
 
     dtype: str = "same"
@@ -41,6 +43,7 @@ class Rule:
     tensors: int = 0
     needs_dim: bool = False
     bools: bool = True
+    elementwise: int = 0
 
 
 _ALL = 1 << 30
@@ -80,10 +83,11 @@ for _rule, _names in (
     (
         Rule(reads=_ALL, whole=True),
         """
-        gather index_add index_copy index_reduce index_select kthvalue masked_select max min nonzero
+        gather index_add index_copy index_reduce index_select kthvalue masked_select nonzero
         scatter scatter_add scatter_reduce take take_along_dim
         """,
     ),
+    (Rule(reads=_ALL, whole=True, elementwise=2), "max min"),
     (Rule(reads=_ALL), "sort topk logcumsumexp addr complex polar conj_physical"),
     (Rule(reads=_ALL, tensors=3), "where"),
     (Rule(reads=1), "addmm addmv baddbmm addbmm"),
@@ -169,7 +173,7 @@ def call_into(
             result = result.to(x.dtype)
         write_result(
             name, result, x, casts=rule.dtype == "casts", uncastable=rule.uncastable, reads=read,
-            whole=rule.whole,
+            whole=rule.whole and (not rule.elementwise or len(read) != rule.elementwise),
         )  # fmt: skip
     if not several:
         return out
