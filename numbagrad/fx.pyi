@@ -13,7 +13,9 @@ from numbagrad.tensor import Tensor
 
 Number = builtins.bool | builtins.int | builtins.float
 
-from .absent import lacking
+from .absent import absent_if_missing, lacking
+from types import ModuleType
+import sys
 
 class Graph:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
@@ -37,5 +39,6 @@ class replace_pattern:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class symbolic_trace:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
+_MODULES = frozenset('\n    experimental graph graph_module immutable_collections interpreter node operator_schemas passes\n    proxy subgraph_rewriter tensor_type traceback\n    '.split())
 def wrap(fn_or_name: Any) -> Any:
     ...
