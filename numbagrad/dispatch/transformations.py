@@ -25,14 +25,14 @@ from ..transforms import batching, tangents
 from ..transforms.levels import (
     BATCH,
     GRAD,
-    PENDING,
+    LAZY_CONJ,
     LazyConj,
     Level,
     Transformed,
     batched,
     dual,
     is_transformed,
-    pending,
+    lazy_conj,
     settled,
     state_of,
 )
@@ -83,8 +83,8 @@ def call(operator: Any, arguments: Sequence[Any], arrays: Sequence[Any] = ()) ->
         return operator.remember(made, tuple(arguments)) if operator.is_view else made
     if level.kind is GRAD:
         return _apply_to_tracked(operator, level, arguments)
-    if level.kind is PENDING:
-        return _apply_to_pending(operator, arguments)
+    if level.kind is LAZY_CONJ:
+        return _apply_to_lazy_conj(operator, arguments)
     results = _apply_to_dual(operator, level, arguments)
     return operator.remember(results, tuple(arguments)) if grad_mode.enabled else results
 
@@ -128,11 +128,11 @@ def _apply_to_batch(operator: Any, level: Level, arguments: Sequence[Any]) -> An
 # --- pending conjugates ---------------------------------------------------------------------------
 
 
-def _apply_to_pending(operator: Any, arguments: Sequence[Any]) -> Any:
+def _apply_to_lazy_conj(operator: Any, arguments: Sequence[Any]) -> Any:
     """The operator on elements; views of what is pending are pending too."""
     if not operator.is_view:
         return operator(*[resolved(argument) for argument in arguments])
-    if operator.takes_pending:
+    if operator.takes_lazy_conj:
         return operator(*arguments)
     input, *values = arguments
     state = state_of(input)
@@ -141,14 +141,14 @@ def _apply_to_pending(operator: Any, arguments: Sequence[Any]) -> Any:
     arrays = made if several else (made,)
     if state.conjugated and any([array.dtype.kind != "c" for array in arrays]):
         return operator(resolved(input), *values)  # real numbers have no conjugates
-    views = [_pending_as(state, array) for array in arrays]
+    views = [_lazy_conj_as(state, array) for array in arrays]
     return operator.remember(tuple(views) if several else views[0], tuple(arguments))
 
 
-def _pending_as(state: LazyConj, array: Any) -> Tensor:
+def _lazy_conj_as(state: LazyConj, array: Any) -> Tensor:
     memory = new_tensor(array)
     memory._version_cell = state.primal._version_cell
-    return pending(memory, state.conjugated, state.negated)
+    return lazy_conj(memory, state.conjugated, state.negated)
 
 
 # --- histories inside of a batch ------------------------------------------------------------------

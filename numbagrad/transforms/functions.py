@@ -16,7 +16,7 @@ from ..tensor import Tensor
 from .function_batches import apply_to_batch, require_setup_context
 from .inplace import take_tangent
 from .layouts import of_dtype
-from .levels import BATCH, GRAD, PENDING, Level, dual, settled, state_of, without_tangents
+from .levels import BATCH, GRAD, LAZY_CONJ, Level, dual, settled, state_of, without_tangents
 from .unwrapping import deepest, split
 
 __all__ = ["apply_transformed"]
@@ -26,7 +26,7 @@ def apply_transformed(function: Any, args: tuple[Any, ...]) -> Any:
     """``function.apply(*args)``, of which at least one is or was under a transformation."""
     args = tuple([settled(x) if isinstance(x, Tensor) else x for x in args])
     level = deepest(args)
-    if level is None or level.kind is PENDING:
+    if level is None or level.kind is LAZY_CONJ:
         return function.run(args)[1]
     if level.kind is BATCH:
         return apply_to_batch(function, level, args)

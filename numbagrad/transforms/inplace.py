@@ -23,7 +23,7 @@ from ..autograd.writes.inplace import (
 )
 from ..autograd.writes.regions import Geometry, region_of
 from ..executor.plan.sharing import repeats
-from ..ops.complex.lazy_conj import as_pending, view_as_pending
+from ..ops.complex.lazy_conj import as_lazy_conj, view_as_lazy_conj
 from ..ops.creation.filled import zeros_like
 from ..ops.views.strided import view_region
 from ..ops.writing.inplace import copy_
@@ -32,7 +32,7 @@ from .layouts import zeros_as
 from .levels import (
     BATCH,
     GRAD,
-    PENDING,
+    LAZY_CONJ,
     Batched,
     Dual,
     Level,
@@ -90,7 +90,7 @@ def _as_it_is(tensor: Tensor) -> Tensor:
         tangent = None if state.tangent is None else _as_it_is(state.tangent)
         copy = dual(state.level, _as_it_is(state.primal), tangent)
     elif state is not None:
-        copy = tensors.clone(as_pending(state.primal, (state.conjugated, state.negated)))
+        copy = tensors.clone(as_lazy_conj(state.primal, (state.conjugated, state.negated)))
     else:
         copy = tensors.clone(tensors.alias(tensor))
     copy._requires_grad, copy._producer = tensor._requires_grad, tensor._producer
@@ -104,7 +104,7 @@ def _write(tensor: Tensor, value: Tensor) -> None:
     """Write a value of the same shape and dtype, at the deepest level of the two."""
     tensor, value = settled(tensor), settled(value)
     level = deepest([tensor, value])
-    if level is None or level.kind is PENDING:
+    if level is None or level.kind is LAZY_CONJ:
         _write_elements(tensor, resolved(value))
     elif level.kind is BATCH:
         target, mapped = below(level, tensor)
@@ -129,7 +129,7 @@ def _write_elements(tensor: Tensor, value: Tensor) -> None:
         if state is None:
             copy_(tensor, value)
         else:
-            copy_(state.primal, as_pending(value, (state.conjugated, state.negated)))
+            copy_(state.primal, as_lazy_conj(value, (state.conjugated, state.negated)))
 
 
 def _write_dual(level: Level, tensor: Tensor, value: Tensor) -> None:
@@ -199,7 +199,7 @@ def _same_part(base: Tensor, view: Tensor, of_base: Tensor) -> Tensor:
     whole = (base._array.shape, base._array.strides, 0)
     if (view._array.shape, view._array.strides, geometry.offset) == whole:
         return of_base
-    return region_of(of_base, geometry, view_region, view_as_pending)
+    return region_of(of_base, geometry, view_region, view_as_lazy_conj)
 
 
 def take_tangent(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from ..autograd.writes.regions import Geometry
 from ..executor import capture
 from ..executor.families.indexing import strided_view
 from ..executor.plan.sharing import reach, repeats
-from ..ops.complex.lazy_conj import view_as_pending
+from ..ops.complex.lazy_conj import view_as_lazy_conj
 from ..tensor import Tensor, new_tensor
 from ..untyped_storage import owner_of
 from .levels import Transformed
@@ -23,7 +23,7 @@ from .unwrapping import new_samples
 __all__ = ["laid_out_as", "of_dtype", "shows_as", "zeros_as"]
 
 Array = np.ndarray[Any, Any]
-#: The value of ``Transformed.pending`` for other arrays.
+#: The value of ``Transformed.lazy_conj`` for other arrays.
 NOTHING = (False, False)
 
 
@@ -37,11 +37,11 @@ def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
     a primal that repeats elements of its memory stays as it is.
     """
     array, other = primal._array, tangent._array
-    change = getattr(array, "pending", NOTHING)
-    if change != getattr(other, "pending", NOTHING):
+    change = getattr(array, "lazy_conj", NOTHING)
+    if change != getattr(other, "lazy_conj", NOTHING):
         memory = zeros_as(primal, tangent)
-        view_as_pending(memory, change).copy_(tangent)
-        return view_as_pending(memory, change)
+        view_as_lazy_conj(memory, change).copy_(tangent)
+        return view_as_lazy_conj(memory, change)
     if _same_strides(array, other):
         if Transformed in (array.__class__, other.__class__) or _is_whole(array, other):
             return tangent

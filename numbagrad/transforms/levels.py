@@ -22,7 +22,7 @@ from ..tensor import Tensor, new_tensor
 __all__ = ["Batched", "Dual", "Level", "Transformed", "state_of"]
 
 #: Kinds of levels.
-BATCH, DUAL, GRAD, PENDING = "vmap", "forward mode", "grad", "pending"
+BATCH, DUAL, GRAD, LAZY_CONJ = "vmap", "forward mode", "grad", "pending"
 #: Random operators raise in a batch that is not told otherwise.
 RAISES = "error"
 
@@ -137,7 +137,7 @@ class LazyConj:
         self.negated = negated
 
 
-LazyConj.level = Level(PENDING)
+LazyConj.level = Level(LAZY_CONJ)
 LazyConj.level.alive = True
 
 
@@ -155,7 +155,7 @@ class Transformed(np.ndarray):
     state: Any
 
     @property
-    def pending(self) -> tuple[bool, bool]:
+    def lazy_conj(self) -> tuple[bool, bool]:
         """Whether the elements are to be conjugated, and whether to be negated."""
         array: Any = self
         while array.__class__ is Transformed:
@@ -352,7 +352,7 @@ def dual(level: Level, primal: Tensor, tangent: Tensor | None) -> Tensor:
     return result
 
 
-def pending(memory: Tensor, conjugated: bool, negated: bool) -> Tensor:
+def lazy_conj(memory: Tensor, conjugated: bool, negated: bool) -> Tensor:
     """The elements of a plain Tensor as they are read so; without a history."""
     if not (conjugated or negated):
         return memory

@@ -26,7 +26,7 @@ from .levels import (
     LazyConj,
     batched,
     is_transformed,
-    pending,
+    lazy_conj,
     settled,
     state_of,
 )
@@ -50,7 +50,7 @@ def detached(tensor: Tensor) -> Tensor:
     if state.__class__ is Dual:
         return detached(state.primal)
     if state.__class__ is LazyConj:
-        made = pending(alias(state.primal), state.conjugated, state.negated)
+        made = lazy_conj(alias(state.primal), state.conjugated, state.negated)
         return with_own_memory(tensor, made)
     made = batched(state.level, detached(state.value))
     if tensor._version_cell is None:
@@ -85,7 +85,7 @@ def memory_for_numpy(tensor: Tensor) -> Tensor:
         RuntimeError: if the elements are not what the memory holds.
     """
     array = tensor._array
-    conjugated, negated = getattr(array, "pending", (False, False))
+    conjugated, negated = getattr(array, "lazy_conj", (False, False))
     for bit, is_set, method in (
         ("conjugate", conjugated, "resolve_conj"), ("negative", negated, "resolve_neg")
     ):  # fmt: skip

@@ -20,7 +20,7 @@ from ..node import Node, OutputMetadata, edge_of, visible
 from ..saved import FREED, ProducerLater, SavedOutput, save_output
 
 __all__ = [
-    "AsStridedBackward0", "CopySlices", "Geometry", "install_parts", "install_pending",
+    "AsStridedBackward0", "CopySlices", "Geometry", "install_parts", "install_lazy_conj",
     "install_regions", "region_of", "saved_view",
 ]  # fmt: skip
 
@@ -32,7 +32,7 @@ class Geometry:
     """
 
     __slots__ = (
-        "base_shape", "base_strides", "given_offset", "offset", "parted", "pending", "shape",
+        "base_shape", "base_strides", "given_offset", "offset", "parted", "lazy_conj", "shape",
         "strides",
     )  # fmt: skip
 
@@ -40,7 +40,7 @@ class Geometry:
     parted: tuple[bool, bool] | None
     #: Whether the elements of the view are those of the base conjugated, and whether negated; None
     #: if they are neither.
-    pending: tuple[bool, bool] | None
+    lazy_conj: tuple[bool, bool] | None
     #: The offset from the beginning of the memory that a user asked for, if one did.
     given_offset: int | None
 
@@ -59,7 +59,7 @@ class Geometry:
         self.offset = offset
         self.given_offset = None
         self.parted = None
-        self.pending = None
+        self.lazy_conj = None
 
     @property
     def is_whole(self) -> bool:
@@ -82,9 +82,9 @@ class Geometry:
         """The geometry of ``view``, an array in the memory of ``base``."""
         if foreign(base) is None and not base.__class__ is view.__class__ is np.ndarray:
             made = cls.between(base.view(np.ndarray), view.view(np.ndarray))
-            of_base, of_view = [getattr(x, "pending", _AS_IT_IS) for x in (base, view)]
+            of_base, of_view = [getattr(x, "lazy_conj", _AS_IT_IS) for x in (base, view)]
             if of_base != of_view:
-                made.pending = of_base[0] != of_view[0], of_base[1] != of_view[1]
+                made.lazy_conj = of_base[0] != of_view[0], of_base[1] != of_view[1]
             return made
         parted = base.dtype.kind == "c", view.dtype.kind == "c"
         if parted[0] != parted[1]:
@@ -131,8 +131,8 @@ def install_regions(
 
 _as_real: Any = None
 _as_complex: Any = None
-_as_pending: Any = None
-_pending_node: Any = None
+_as_lazy_conj: Any = None
+_lazy_conj_node: Any = None
 
 
 def install_parts(as_real: Callable[[Any], Any], as_complex: Callable[[Any], Any]) -> None:
@@ -141,28 +141,28 @@ def install_parts(as_real: Callable[[Any], Any], as_complex: Callable[[Any], Any
     _as_real, _as_complex = as_real, as_complex
 
 
-def install_pending(
-    as_pending: Callable[[Any, tuple[bool, bool]], Any],
-    pending_node: Callable[[Any, tuple[bool, bool]], Any],
+def install_lazy_conj(
+    as_lazy_conj: Callable[[Any, tuple[bool, bool]], Any],
+    lazy_conj_node: Callable[[Any, tuple[bool, bool]], Any],
 ) -> None:
     """Set what conjugates and negates: an operator, and how to make nodes of such views.
 
-    ``as_pending(tensor, (conjugated, negated))`` is its own adjoint; ``pending_node(edge, change)``
-    is the node of the view of what is behind an edge.
+    ``as_lazy_conj(tensor, (conjugated, negated))`` is its own adjoint.
+    ``lazy_conj_node(edge, change)`` is the node of such a view of the tensor behind an edge.
     """
-    global _as_pending, _pending_node
-    _as_pending, _pending_node = as_pending, pending_node
+    global _as_lazy_conj, _lazy_conj_node
+    _as_lazy_conj, _lazy_conj_node = as_lazy_conj, lazy_conj_node
 
 
 def region_of(
     base: Any,
     geometry: Geometry,
     read: Callable[[Any, Geometry], Any],
-    as_pending: Callable[[Any, tuple[bool, bool]], Any] | None = None,
+    as_lazy_conj: Callable[[Any, tuple[bool, bool]], Any] | None = None,
 ) -> Any:
     """The region of a tensor like the base that ``read`` gives, as a tensor like the view.
 
-    ``as_pending`` conjugates and negates, where a view is to be had instead of a copy.
+    ``as_lazy_conj`` conjugates and negates, where a view is to be had instead of a copy.
     """
     if geometry.parted is None:
         found = read(base, geometry)
@@ -170,15 +170,15 @@ def region_of(
         of_base, of_view = geometry.parted
         found = read(_as_real(base) if of_base else base, geometry)
         found = _as_complex(found) if of_view else found
-    if geometry.pending is None:
+    if geometry.lazy_conj is None:
         return found
-    return (as_pending or _as_pending)(found, geometry.pending)
+    return (as_lazy_conj or _as_lazy_conj)(found, geometry.lazy_conj)
 
 
 def _spread_region(region: Any, geometry: Geometry) -> Any:
     """The adjoint of reading the region, for a tensor like the view."""
-    if geometry.pending is not None:
-        region = _as_pending(region, geometry.pending)
+    if geometry.lazy_conj is not None:
+        region = _as_lazy_conj(region, geometry.lazy_conj)
     if geometry.parted is None:
         return _spread(region, geometry)
     of_base, of_view = geometry.parted
@@ -188,8 +188,8 @@ def _spread_region(region: Any, geometry: Geometry) -> Any:
 
 def _without_region(base: Any, region: Any, geometry: Geometry) -> Any:
     """A tensor like the base with other values in the region, or zeros for None."""
-    if geometry.pending is not None and region is not None:
-        region = _as_pending(region, geometry.pending)
+    if geometry.lazy_conj is not None and region is not None:
+        region = _as_lazy_conj(region, geometry.lazy_conj)
     if geometry.parted is not None:
         of_base, of_view = geometry.parted
         base = _as_real(base) if of_base else base
@@ -329,11 +329,11 @@ class AsStridedBackward0(Node):
     def of_view(cls, base: Any, view: Any) -> Node:
         """The node of ``view``, which shares the memory of ``base``."""
         geometry = Geometry.between(base._array, view._array)
-        change, geometry.pending = geometry.pending, None
+        change, geometry.lazy_conj = geometry.lazy_conj, None
         if change is None:
             return cls(edge_of(base), geometry)
         edge = edge_of(base) if geometry.is_whole else (cls(edge_of(base), geometry), 0)
-        made: Node = _pending_node(edge, change)
+        made: Node = _lazy_conj_node(edge, change)
         return made
 
     def backward(self, grad: Any) -> tuple[Any, ...]:

@@ -14,14 +14,14 @@ from typing import Any
 from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import next_sequence_nr
-from ...autograd.writes.regions import install_pending
+from ...autograd.writes.regions import install_lazy_conj
 from ...dispatch import transformations
 from ...executor import capture
 from ...formula import complex as lifted
 from ...formula import symbol
 from ...formula.complex import Complex
 from ...tensor import Tensor, new_tensor
-from ...transforms.levels import LazyConj, pending, settled, state_of
+from ...transforms.levels import LazyConj, lazy_conj, settled, state_of
 from ...transforms.unwrapping import install_resolve
 from ..methods.registry import method
 from ..operators.pointwise_operator import pointwise
@@ -59,12 +59,12 @@ def _conj_physical(input: Tensor) -> Tensor:
 # --- views ----------------------------------------------------------------------------------------
 
 
-class PendingOperator(ViewOperator):
+class LazyConjOperator(ViewOperator):
     """A view whose elements are changed when they are read."""
 
     __slots__ = ("change",)
 
-    takes_pending = True
+    takes_lazy_conj = True
 
     def __init__(
         self, name: str, change: tuple[bool, bool], compute: Callable[[Tensor], Tensor]
@@ -92,11 +92,11 @@ class PendingOperator(ViewOperator):
             input._version_cell = [0]
         memory._version_cell = input._version_cell
         change = [one != other for one, other in zip(before, self.change, strict=True)]
-        return self._shared(pending(memory, *change)._array, input, ())
+        return self._shared(lazy_conj(memory, *change)._array, input, ())
 
 
-_conjugated = PendingOperator("conj", (True, False), lambda grad: conjugate(grad))
-_negated = PendingOperator("neg_view", (False, True), lambda grad: pointwise("neg")(grad))
+_conjugated = LazyConjOperator("conj", (True, False), lambda grad: conjugate(grad))
+_negated = LazyConjOperator("neg_view", (False, True), lambda grad: pointwise("neg")(grad))
 
 
 @method()
@@ -117,15 +117,15 @@ def _neg_view(input: Tensor) -> Tensor:
     return _negated(input)
 
 
-def as_pending(input: Tensor, change: tuple[bool, bool]) -> Tensor:
+def as_lazy_conj(input: Tensor, change: tuple[bool, bool]) -> Tensor:
     """Computed: conjugated if the first of the two holds, negated if the second does."""
     if change[0]:
         input = conjugate(input)
     return pointwise("neg")(input) if change[1] else input
 
 
-def view_as_pending(input: Tensor, change: tuple[bool, bool]) -> Tensor:
-    """``as_pending``, as a view."""
+def view_as_lazy_conj(input: Tensor, change: tuple[bool, bool]) -> Tensor:
+    """``as_lazy_conj``, as a view."""
     if change[0]:
         input = conj(input)
     return _neg_view(input) if change[1] else input
@@ -139,7 +139,7 @@ def _node_of(edge: Any, change: tuple[bool, bool]) -> Any:
     return edge[0]
 
 
-install_pending(as_pending, _node_of)
+install_lazy_conj(as_lazy_conj, _node_of)
 
 
 # --- elements -------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def _elements(input: Tensor) -> Tensor:
     """The elements of a pending tensor as they are read, without a history."""
     state = state_of(input)
     with no_grad():
-        return as_pending(state.primal, (state.conjugated, state.negated))
+        return as_lazy_conj(state.primal, (state.conjugated, state.negated))
 
 
 def _resolved(input: Tensor) -> Tensor:
@@ -176,21 +176,21 @@ def _copied(input: Tensor) -> Tensor:
     return clone(input)
 
 
-def _pending_of(input: Tensor) -> tuple[bool, bool]:
-    found: tuple[bool, bool] = getattr(input._array, "pending", (False, False))
+def _lazy_conj_of(input: Tensor) -> tuple[bool, bool]:
+    found: tuple[bool, bool] = getattr(input._array, "lazy_conj", (False, False))
     return found
 
 
 @method()
 def is_conj(input: Tensor) -> bool:
     """Whether the elements are conjugated when they are read."""
-    return _pending_of(input)[0]
+    return _lazy_conj_of(input)[0]
 
 
 @method()
 def is_neg(input: Tensor) -> bool:
     """Whether the elements are negated when they are read."""
-    return _pending_of(input)[1]
+    return _lazy_conj_of(input)[1]
 
 
 @method()

@@ -52,7 +52,7 @@ class Operator:
     #: Whether results share the memory of the input.
     is_view = False
     #: Whether it knows itself what becomes of a pending conjugate or negative.
-    takes_pending = False
+    takes_lazy_conj = False
 
     batch: Callable[..., Any] | None = None
     tangent: Callable[..., Any] | None = None

@@ -136,7 +136,7 @@ def _of_samples(geometry: Geometry, size: int) -> Geometry:
     made.base_strides = (apart, *geometry.base_strides)
     made.strides = (apart, *geometry.strides)
     made.offset, made.given_offset = geometry.offset, geometry.given_offset
-    made.parted = made.pending = None
+    made.parted = made.lazy_conj = None
     return made
 
 

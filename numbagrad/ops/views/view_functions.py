@@ -13,7 +13,7 @@ from typing import Any
 from ...autograd.writes.regions import Geometry, region_of
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor
-from ..complex.lazy_conj import view_as_pending
+from ..complex.lazy_conj import view_as_lazy_conj
 from ..methods.registry import method
 from .strided import extent, view_region
 
@@ -107,7 +107,7 @@ def _shown(base: Tensor, geometry: Geometry) -> Tensor:
     Raises:
         RuntimeError: if it reaches beyond the memory of the base.
     """
-    made: Tensor = region_of(base, geometry, _checked_region, view_as_pending)
+    made: Tensor = region_of(base, geometry, _checked_region, view_as_lazy_conj)
     return made
 
 
