@@ -78,4 +78,6 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(0 if PAGE.read_text() == page() else "docs/cuda.md: run tools/write_cuda_table.py")
     PAGE.write_text(page())

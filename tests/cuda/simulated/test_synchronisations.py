@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import pathlib
+import subprocess
+import sys
+
 import pytest
 from device_cases import on
 from operator_entry import as_tuple
@@ -89,6 +93,13 @@ def test_a_step_of_training_waits_for_nothing(compiled):
         run(x, y)
         schedule.step()
         assert driver().waits == before or (compiled and turn < 4)
+
+
+def test_the_page_of_the_docs_has_these_tables():
+    if not driver().is_simulated:  # it tells of what is defined, wherever
+        return
+    command = [sys.executable, "tools/write_cuda_table.py", "--check"]
+    subprocess.run(command, cwd=pathlib.Path(__file__).parents[3], check=True)
 
 
 def test_the_library_refuses_nothing_that_is_left_to_it():

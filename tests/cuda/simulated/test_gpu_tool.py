@@ -1,0 +1,53 @@
+"""``make gpu`` in the simulator: families go on behind one that fails, and a page is written."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+from numbagrad.cuda.driver import driver
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def run(*options):
+    """The tool with options, in a process."""
+    command = [sys.executable, "tools/cuda_parity.py", *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_families_are_run_and_written_down(tmp_path):
+    if not driver().is_simulated:  # on a GPU it is what runs this test
+        return
+    target = tmp_path / "page.md"
+    made = run("--output", str(target), "--only", "random", "memory",
+               "--few", "test_counts_of_memory", "--limit", "1", "--seconds", "400")  # fmt: skip
+    text = target.read_text()
+    assert made.returncode == 1, made.stdout + made.stderr
+    assert "| random | 3" in text and "deselected in" in text  # none of its tests: a failure
+    assert "| memory | 1 passed" in text
+
+
+def test_the_parts_of_the_page():
+    sys.path.insert(0, str(ROOT / "tools"))
+    import cuda_parity as tool
+
+    text = "FAILED a.py::b[c] - ValueError: this\nERROR a.py::d\n"
+    found = tool.failures(text)
+    assert found == ["- failed: `a.py::b[c]`: ValueError: this", "- failed: `a.py::d`"]
+    outcomes = {"one": tool.Outcome("1 failed in 2s", found, False), "two": None}
+    page = tool.page("a GPU", outcomes, 3.0)
+    assert "| one | 1 failed in 2s |" in page and "| two | not run |" in page
+    assert "## one" in page and found[0] in page
+    assert set(tool.times(False, 1, 2)) == {"numbagrad"}
+    for name, tests in tool.FAMILIES.items():
+        files = [x.partition("::")[0] for x in tests]
+        assert all([(ROOT / tool.TESTS / x).exists() for x in files]), name
+
+
+def test_the_page_of_the_house_is_not_written_without_a_gpu():
+    if not driver().is_simulated:
+        return
+    made = run()
+    assert made.returncode == 1 and "there is no GPU here" in made.stderr
