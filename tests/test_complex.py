@@ -89,8 +89,9 @@ class TestOperators:
         made = x * array
         assert made.dtype == t.complex128
         np.testing.assert_array_equal(made.numpy(), [1j, 4])
-        with pytest.raises(RuntimeError, match="requires grad"):  # NumPy computes, as in torch
-            x.requires_grad_() * array
+        made = x.requires_grad_() * array  # NumPy asks for the function of tensors
+        made.abs().sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [1, 2]
 
     def test_quotients_do_not_overflow_on_the_way(self) -> None:
         z = t.tensor([1e30 + 1e30j], dtype=t.complex64)
