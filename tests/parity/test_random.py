@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import numbagrad
 from numbagrad import random
 from numbagrad import random_filling as filling
 
@@ -126,3 +127,15 @@ def test_states_are_exchanged():
     filling.fill_normal(pair.ours, np.empty(3, np.float32))
     pair.theirs.set_state(torch.from_numpy(pair.ours.get_state()))
     pair.fill(filling.fill_normal, "normal_", np.empty(6, np.float64))
+
+
+@pytest.mark.parametrize("low", [0, 1, 5])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64"]
+)
+def test_whole_numbers_up_to_the_largest_of_the_dtype(low, dtype):
+    made = []
+    for library in (torch, numbagrad):
+        library.manual_seed(3)
+        made.append(library.empty(20, dtype=getattr(library, dtype)).random_(low, None).tolist())
+    assert made[0] == made[1]

@@ -16,11 +16,12 @@ from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write, compute_then_write
+from ...dtype import bool_, finfo, iinfo
 from ...random import Generator
 from ...tensor import Tensor
 from ...transforms.levels import is_transformed
 from ...transforms.randomness import fill_samples, has_samples, refuse_same
-from ..arguments.kinds import Real, takes
+from ..arguments.kinds import NOT_GIVEN, Real, takes
 from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator, camel_case
 from .filled import zeros_like
@@ -83,19 +84,32 @@ def normal_(
 @method()
 @takes("self: Tensor", "self: Tensor, to: int", "self: Tensor, from_: int, to: int | None")
 def random_(
-    self: Tensor, from_: Any = None, to: Any = None, *, generator: Generator | None = None
+    self: Tensor, from_: Any = None, to: Any = NOT_GIVEN, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with whole numbers: ``random_()``, ``random_(to)`` or ``random_(from, to)``."""
+    """Fill with whole numbers: ``random_()``, ``random_(to)`` or ``random_(from, to)``.
+
+    With None for ``to`` they go up to the largest number of the dtype; of a float, to that up to
+    which it has all of them.
+    """
 
     def draw(array: np.ndarray[Any, Any]) -> None:
-        if from_ is None and to is None:
+        if from_ is None and (to is NOT_GIVEN or to is None):
             filling.fill_random(generator, array)
-        elif to is None:
+        elif to is NOT_GIVEN:
             filling.fill_randint(generator, array, 0, from_)
+        elif to is None:
+            filling.fill_randint(generator, array, from_, _largest(self) + 1)
         else:
             filling.fill_randint(generator, array, from_ or 0, to)
 
     return _fill_random(self, draw)
+
+
+def _largest(tensor: Tensor) -> int:
+    """The largest whole number up to which a dtype has all of them."""
+    if tensor.dtype.is_floating_point:
+        return round(2 / finfo(tensor.dtype).eps)
+    return 1 if tensor.dtype is bool_ else iinfo(tensor.dtype).max
 
 
 @method()
