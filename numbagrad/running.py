@@ -103,7 +103,7 @@ def uninstall_as_torch() -> None:
     _package().__name__ = _package().__package__ or "numbagrad"
     _package().Tensor.__module__ = "numbagrad.tensor"
     sys.argv = list(sys.argv)
-    for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("torch", "functorch")]:
         del sys.modules[name]
 
 

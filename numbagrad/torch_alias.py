@@ -3,7 +3,8 @@
 A finder on ``sys.meta_path`` answers for ``torch.*`` while ``sys.modules["torch"]`` is this
 package, and only then: a torch that is installed is left alone otherwise. What it answers with are
 the modules of this package themselves, so that nothing is loaded twice and ``torch.nn is
-numbagrad.nn``. ``numbagrad/running.py`` installs the name; ``sys.modules["torch"] = numbagrad`` by
+numbagrad.nn``. It answers for ``functorch`` as well, a package that comes with torch.
+``numbagrad/running.py`` installs the name; ``sys.modules["torch"] = numbagrad`` by
 hand is enough as well. This file is imported with the package, and imports little for that.
 """
 
@@ -86,7 +87,7 @@ class _Loader:
         real = importlib.import_module(self._real)
         sys.modules[spec.name] = real
         share_hidden(self._real)
-        if _is_internal(spec.name):
+        if spec.name == "functorch" or _is_internal(spec.name):
             from .absent import absent_if_missing
 
             absent_if_missing(real, spec.name)
@@ -120,12 +121,22 @@ def share_hidden(real: str) -> None:
             sys.modules["torch" + name[len(_OURS) :]] = module
 
 
+def _spec_of_functorch(name: str) -> ModuleSpec:
+    """The loader of ``functorch``, or of a module below it: these have absent names alone."""
+    loader: Any = _Loader(f"{_OURS}.func.functorch") if name == "functorch" else _AbsentLoader()
+    return ModuleSpec(name, loader, is_package=True)
+
+
 class Finder:
     """Finds ``torch.*`` and the metadata of a distribution ``torch``, while this package is it."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The loader of ``torch.x``; None for other names, and where another torch is imported."""
-        if not name.startswith("torch.") or not is_torch():
+        if not is_torch():
+            return None
+        if name.partition(".")[0] == "functorch":
+            return _spec_of_functorch(name)
+        if not name.startswith("torch."):
             return None
         real = _OURS + name[len("torch") :]
         parent, _, child = real.rpartition(".")

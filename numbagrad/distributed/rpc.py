@@ -4,7 +4,7 @@ from ..absent import lacking
 
 _absent, __getattr__, __dir__ = lacking(
     __name__,
-    "there is no communication between processes",
+    "processes exchange tensors (numbagrad.distributed), and do not call each other",
     """AllGatherStates BackendType BackendValue RRef TensorPipeRpcBackendOptions
     backend_registered construct_rpc_backend_options get_worker_info init_backend init_rpc
     method_factory new_method register_backend remote rpc_async rpc_sync shutdown""",
