@@ -183,8 +183,11 @@ def grow(program: Callable[[Graph], None]) -> str:
     reserve = bytearray(100_000)
     limit_memory()
     failed = done = 0
-    while succeeds(program, graph):
-        done += 1
+    try:
+        while succeeds(program, graph):
+            done += 1
+    except MemoryError:  # there was none for the count itself, which is a new object each time
+        pass
     for _ in more:
         failed += not succeeds(program, graph)
     del reserve, graph

@@ -105,10 +105,11 @@ def regular(t: Any, x: Any) -> Any:
 
 
 def definite(t: Any, x: Any) -> Any:
-    """Symmetric matrices with positive eigenvalues."""
-    return x @ (x.mT if hasattr(x, "mT") else x.swapaxes(-1, -2)) + t.eye(
-        x.shape[-1], dtype=x.dtype
-    )
+    """Symmetric (of complex numbers, Hermitian) matrices with positive eigenvalues."""
+    other = x.mT if hasattr(x, "mT") else x.swapaxes(-1, -2)
+    if "complex" in str(x.dtype):
+        other = other.conj()
+    return x @ other + t.eye(x.shape[-1], dtype=x.dtype)
 
 
 _matrices = functools.partial(row, dtypes="matrix", tolerance=1e-4)

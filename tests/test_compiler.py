@@ -150,7 +150,7 @@ def power(args, lo, hi):
 
 @pytest.mark.parametrize(
     ("kernel", "code", "widest"),
-    [(power, "formula", True), (power, "guarded", True), (power, "rows", False),
+    [(power, "formula", True), (power, "guarded", True), (power, "rows", True),
      (axpy, "formula", False)],
 )  # fmt: skip
 def test_formulas_bound_by_arithmetic_are_compiled_for_the_widest_vectors(

@@ -540,8 +540,13 @@ def test_ufuncs_take_tensors_and_give_tensors(ufunc):
         assert isinstance(result, torch.Tensor)
         assert result.dtype == torch.float32
         assert result.tolist() == [0, 2, 4]
+    x.requires_grad_()
+    if ufunc is np.add:  # the function of the library that it is can be recorded
+        (of_x,) = torch.autograd.grad(ufunc(x, x).sum(), x)
+        assert of_x.tolist() == [2, 2, 2]
+        return
     with pytest.raises(RuntimeError, match=r"Use tensor.detach\(\).numpy\(\) instead"):
-        ufunc(x.requires_grad_(), x)
+        ufunc(x, x)
 
 
 def test_generalised_ufuncs_take_tensors():

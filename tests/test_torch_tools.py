@@ -94,6 +94,7 @@ def test_hub_loads_from_a_folder(tmp_path):
 PROCESSES = """
 import os, signal, sys
 import numbagrad as torch
+from numbagrad.multiprocessing.spawn import ProcessException
 
 def write(index, folder):
     open(os.path.join(folder, str(index)), "w").close()
@@ -114,7 +115,7 @@ assert context.join()  # of processes that have all ended
 for function, count in ((fail, 1), (os._exit, 2), (interrupted, 1)):
     try:
         start(function, nprocs=count, start_method="fork")
-    except torch.multiprocessing.ProcessException as error:
+    except ProcessException as error:
         print(type(error).__name__, "the reason" in str(error), "exit code 1" in str(error))
         print(getattr(error, "signal_name", None))
 """

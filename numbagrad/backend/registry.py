@@ -117,6 +117,11 @@ def backend_for(where: Any) -> Backend | None:
     return found.on(device(where).index)
 
 
+def is_there(kind: str) -> bool:
+    """Whether there is a backend for a type of device other than the CPU."""
+    return (_BY_TYPE.get(kind) or _offered(kind)) is not None
+
+
 def _offered(kind: str) -> Backend | None:
     """The backend of a device that is there, registered when it is first named."""
     name = _OFFERED.get(kind)

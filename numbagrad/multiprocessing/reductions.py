@@ -5,6 +5,9 @@ Importing the file is what says so to the pickler of ``multiprocessing``.
 
 from __future__ import annotations
 
+# While a thread of a queue imports this, a fork would give the child a lock that nobody releases.
+import multiprocessing.resource_sharer  # noqa: F401
+
 from ..absent import lacking
 from ..nn import Parameter
 from ..ops.conversion.sharing import reduced_for_process as reduce_tensor

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import backend_for
+from ..backend.registry import is_there
 from ..ops.creation.from_data import from_numpy
 from ..tensor import Tensor, new_tensor
 from ..tensor.dlpack import DLDeviceType, array_of, is_capsule
@@ -35,7 +36,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         if ext_tensor.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         made = ext_tensor.detach()
-    elif _device_type_of(ext_tensor) == DLDeviceType.kDLCUDA:
+    elif _device_type_of(ext_tensor) == DLDeviceType.kDLCUDA and is_there("cuda"):
         where: Any = backend_for(f"cuda:{ext_tensor.__dlpack_device__()[1]}")
         made = new_tensor(where.from_dlpack(ext_tensor))
     else:

@@ -52,7 +52,6 @@ LESS_IS_ALLOWED = {
         "special_ndtr": "in0", "tanhshrink": "in0", "l1_loss": "in0 in1",
         "kl_div_log_target": "in0 in1", "matmul-matrix-batch": "in1", "matmul-vector-batch": "in1",
         "matmul-batches-broadcast": "in0 in1", "kron": "in0 in1", "kron-ranks": "in0 in1",
-        "frexp": "in0",
     }.items()
     for place in places.split()
 }  # fmt: skip
@@ -62,7 +61,7 @@ LESS_IS_ALLOWED = {
 READS_LESS = (
     "triangular_solve", "stft", "istft", "special_i", "put", "ormqr", "orgqr", "lu_", "fft-",
     "ldexp", "combinations", "cholesky_solve", "linalg_solve_ex", "linalg_lstsq", "linalg_cond",
-    "vander",
+    "vander", "renorm",
 )  # fmt: skip
 
 #: Entries whose public function in torch takes other arguments.

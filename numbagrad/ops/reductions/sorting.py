@@ -256,8 +256,11 @@ def fractions_of(q: Tensor | Real, array: Array) -> Array:
         check_fractions("quantile(): an element of q", q._array, _check_fractions)
         return q._array
     given = np.array(q, array.dtype)
-    capture.check(_check_fractions, given)
     made: Array = constant_beside(array, given)
+    if foreign(made) is None:
+        capture.check(_check_fractions, made)
+    else:  # a look at its memory would wait for the device
+        _check_fractions(given)
     return made
 
 
