@@ -7,7 +7,9 @@ tells it of the class of the tensor.
 from __future__ import annotations
 
 import functools
+import os
 import sys
+import threading
 from multiprocessing import context, reduction
 from typing import Any
 
@@ -131,8 +133,20 @@ def _received(
     return rebuilt(kind or Tensor, array, new_version_cell(), requires_grad, {})
 
 
+# The thread of a queue sends while the program goes on, and the first descriptor that a process
+# sends takes locks of the standard library (a folder for temporary files, a server of descriptors).
+# A fork waits for it: the child would wait for ever for a lock that no thread of it holds.
+_sending = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_sending.acquire, after_in_parent=_sending.release, after_in_child=_sending.release
+    )
+
+
 def _sent_block(block: SharedBlock) -> tuple[Any, ...]:
-    return _received_block, (reduction.DupFd(block.descriptor), len(block))
+    with _sending:
+        return _received_block, (reduction.DupFd(block.descriptor), len(block))
 
 
 def _received_block(descriptor: Any, size: int) -> SharedBlock:
