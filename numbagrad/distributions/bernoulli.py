@@ -12,9 +12,9 @@ from ..ops.creation.sequences import arange
 from ..ops.pointwise.functions import exp, log, log1p
 from ..size import Size
 from . import constraints
-from .distribution import ExponentialFamily
+from .distribution import ExponentialFamily, validated
 from .probs_or_logits import ProbsOrLogits
-from .utils import broadcast_all
+from .utils import broadcast_all, same_as
 
 __all__ = ["Bernoulli"]
 
@@ -26,25 +26,15 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     support = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0
+    _expands = ("probs", "logits")
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self._take(probs, logits)
-        given = self._param
-        super().__init__(given.size(), validate_args=validate_args)
+        super().__init__(self.param_shape, validate_args=validate_args)
 
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._param.size()
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Bernoulli, ("probs", "logits"), batch_shape, _instance)
-
-    @property
-    def mean(self) -> Any:
-        return self.probs
+    mean: Any = same_as("probs")
 
     @property
     def variance(self) -> Any:
@@ -61,9 +51,8 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         with no_grad():
             return bernoulli(self.probs.expand(shape).contiguous())
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none")
 
@@ -71,9 +60,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        values = arange(2, dtype=self._param.dtype)
-        values = values.view((-1, *(1,) * len(self._batch_shape)))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        return self._along_first(arange(2, dtype=self._param.dtype), expand)
 
     @property
     def _natural_params(self) -> Any:

@@ -8,7 +8,7 @@ from ..ops.pointwise.functions import lgamma
 from ..ops.views.join import stack
 from . import constraints
 from .dirichlet import Dirichlet
-from .distribution import ExponentialFamily
+from .distribution import ExponentialFamily, validated
 from .utils import broadcast_all
 
 __all__ = ["Beta"]
@@ -23,6 +23,7 @@ class Beta(ExponentialFamily):
     }
     support = constraints.unit_interval
     has_rsample = True
+    _expands = ("_dirichlet",)
 
     def __init__(
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
@@ -31,17 +32,11 @@ class Beta(ExponentialFamily):
         self._dirichlet = Dirichlet(stack(list(pair), -1), validate_args=validate_args)
         super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Beta, _instance)
-        made._dirichlet = self._dirichlet.expand(batch_shape)
-        return self._expanded(Beta, (), batch_shape, made)
-
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         both = stack([value, 1.0 - value], -1)
         return self._dirichlet.log_prob(both)
 

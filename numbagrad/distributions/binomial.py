@@ -9,7 +9,7 @@ from ..ops.creation.sequences import arange
 from ..ops.pointwise.functions import exp, lgamma, log1p
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, validated
 from .probs_or_logits import ProbsOrLogits
 from .sampling import binomial as draw
 
@@ -25,6 +25,7 @@ class Binomial(ProbsOrLogits, Distribution):
         "logits": constraints.real,
     }
     has_enumerate_support = True
+    _expands = ("total_count", "probs", "logits")
 
     def __init__(
         self,
@@ -36,14 +37,6 @@ class Binomial(ProbsOrLogits, Distribution):
         (self.total_count,) = self._take(probs, logits, total_count)
         self.total_count = self.total_count.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._param.size()
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Binomial, ("total_count", "probs", "logits"), batch_shape, _instance)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -66,9 +59,8 @@ class Binomial(ProbsOrLogits, Distribution):
         with no_grad():
             return draw(self.total_count.expand(shape), self.probs.expand(shape))
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         n, logits = self.total_count, self.logits
         ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
         # n log(1 + exp(logits)) without overflow.
@@ -88,6 +80,4 @@ class Binomial(ProbsOrLogits, Distribution):
             raise NotImplementedError(
                 "Inhomogeneous total count not supported by `enumerate_support`."
             )
-        values = arange(1 + most, dtype=self._param.dtype)
-        values = values.view((-1, *(1,) * len(self._batch_shape)))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        return self._along_first(arange(1 + most, dtype=self._param.dtype), expand)

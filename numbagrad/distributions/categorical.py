@@ -12,24 +12,26 @@ from ..ops.creation.sequences import arange
 from ..ops.views.expand import broadcast_tensors
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
-from .utils import lazy_property, logits_to_probs, probs_to_logits
+from .distribution import Distribution, validated
+from .probs_or_logits import ProbsOrLogits
 
 __all__ = ["Categorical"]
 
 
-class Categorical(Distribution):
+class Categorical(ProbsOrLogits, Distribution):
     """The number of a class, from probabilities along the last dimension."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
+    _expands = ("probs", "logits")
+    _shares = ("_num_events",)
+    _is_binary = False
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        given, name = (probs, "probs") if probs is not None else (logits, "logits")
+        name = self._given(probs, logits)
+        given = logits if probs is None else probs
         if given.dim() < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
         if probs is not None:
@@ -39,33 +41,9 @@ class Categorical(Distribution):
         self._num_events = given.size()[-1]
         super().__init__(given.size()[:-1], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._expanded(Categorical, (("probs", 1), ("logits", 1)), batch_shape, _instance)
-        made._num_events = self._num_events
-        return made
-
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         return constraints.integer_interval(0, self._num_events - 1)
-
-    @property
-    def _param(self) -> Any:
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @lazy_property
-    def logits(self) -> Any:
-        """Log probabilities."""
-        return probs_to_logits(self.probs)
-
-    @lazy_property
-    def probs(self) -> Any:
-        """Probabilities."""
-        return logits_to_probs(self.logits)
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._param.size()
 
     @property
     def mean(self) -> Any:
@@ -85,9 +63,8 @@ class Categorical(Distribution):
         drawn = multinomial(probs, shape.numel(), True).T
         return drawn.reshape(self._extended_shape(shape))
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         value = value.long().unsqueeze(-1)
         value, logits = broadcast_tensors(value, self.logits)
         return logits.gather(-1, value[..., :1]).squeeze(-1)
@@ -97,6 +74,4 @@ class Categorical(Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        values = arange(self._num_events)
-        values = values.view((-1, *(1,) * len(self._batch_shape)))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        return self._along_first(arange(self._num_events), expand)

@@ -10,8 +10,8 @@ from ..ops.creation.filled import full
 from ..ops.pointwise.functions import atan, log, log1p, tan
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
-from .utils import broadcast_all
+from .distribution import Distribution, validated
+from .utils import broadcast_all, same_as
 
 __all__ = ["Cauchy"]
 
@@ -22,14 +22,13 @@ class Cauchy(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
+    _expands = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.size(), validate_args=validate_args)
 
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mode: Any = same_as("loc")
 
     @property
     def mean(self) -> Any:
@@ -39,24 +38,19 @@ class Cauchy(Distribution):
     def variance(self) -> Any:
         return full(self._extended_shape(), math.inf, dtype=self.loc.dtype)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Cauchy, ("loc", "scale"), batch_shape, _instance)
-
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         with no_grad():
             eps = self.loc.new_empty(shape).cauchy_()
         return self.loc + eps * self.scale
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         distance = ((value - self.loc) / self.scale) ** 2
         return -math.log(math.pi) - log(self.scale) - log1p(distance)
 
+    @validated
     def cdf(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         return atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Any) -> Any:

@@ -18,10 +18,6 @@ class Chi2(Gamma):
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Chi2, _instance)
-        return super().expand(batch_shape, made)
-
     @property
     def df(self) -> Any:
         """Degrees of freedom."""

@@ -12,19 +12,22 @@ from ..ops.pointwise.functions import exp, log, log1p, sqrt
 from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
-from .distribution import ExponentialFamily
-from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+from .distribution import ExponentialFamily, validated
+from .probs_or_logits import ProbsOrLogits
+from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["ContinuousBernoulli"]
 
 
-class ContinuousBernoulli(ExponentialFamily):
+class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     """The density probs**x (1 - probs)**(1 - x), normalized (Loaiza-Ganem et al., 2019)."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     _mean_carrier_measure = 0
     has_rsample = True
+    _expands = ("probs", "logits")
+    _shares = ("_lims",)
 
     def __init__(
         self,
@@ -33,44 +36,19 @@ class ContinuousBernoulli(ExponentialFamily):
         lims: Any = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
+        self._take(probs, logits)
         if probs is not None:
             if validate_args is not False and not constraints.unit_interval.check(self.probs).all():
                 raise ValueError("The parameter probs has invalid values")
             self.probs = clamp_probs(self.probs)
         # Between these, formulas are replaced by series: they divide by 1 - 2 probs.
         self._lims = lims
-        given = self._param
-        super().__init__(given.size(), validate_args=validate_args)
-
-    @property
-    def _param(self) -> Any:
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-
-    @lazy_property
-    def logits(self) -> Any:
-        """Log odds."""
-        return probs_to_logits(self.probs, is_binary=True)
+        super().__init__(self.param_shape, validate_args=validate_args)
 
     @lazy_property
     def probs(self) -> Any:
         """Probabilities."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._param.size()
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._expanded(ContinuousBernoulli, ("probs", "logits"), batch_shape, _instance)
-        made._lims = self._lims
-        return made
 
     def _outside(self) -> Any:
         """Where formulas hold, and probabilities with 1/2 moved to a limit."""
@@ -112,16 +90,14 @@ class ContinuousBernoulli(ExponentialFamily):
         u = rand(shape, dtype=self.probs.dtype, device=self.probs.device)
         return self.icdf(u)
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         cross = -binary_cross_entropy_with_logits(logits, value, reduction="none")
         return cross + self._log_norm()
 
+    @validated
     def cdf(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         outside, probs = self._outside()
         powers = probs.pow(value) * (1.0 - probs).pow(1.0 - value)
         inner = where(outside, (powers + probs - 1.0) / (2.0 * probs - 1.0), value)

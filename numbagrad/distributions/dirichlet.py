@@ -9,7 +9,7 @@ from ..ops.pointwise.functions import digamma, lgamma, xlogy
 from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
-from .distribution import ExponentialFamily
+from .distribution import ExponentialFamily, validated
 from .sampling import dirichlet as draw
 
 __all__ = ["Dirichlet"]
@@ -21,6 +21,7 @@ class Dirichlet(ExponentialFamily):
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
     has_rsample = True
+    _expands = ("concentration",)
 
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:
@@ -29,16 +30,12 @@ class Dirichlet(ExponentialFamily):
         shape = concentration.shape
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Dirichlet, (("concentration", 1),), batch_shape, _instance)
-
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         return draw(self.concentration.expand(shape))
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         a = self.concentration
         total = lgamma(a.sum(-1)) - lgamma(a).sum(-1)
         return xlogy(a - 1, value).sum(-1) + total

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
@@ -13,6 +15,20 @@ from . import constraints
 from .utils import LazyOnClass
 
 __all__ = ["Distribution", "ExponentialFamily"]
+
+_PACKAGE = __name__.rpartition(".")[0] + "."
+
+
+def validated(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a value, which is checked first if the distribution checks its arguments."""
+
+    @functools.wraps(method)
+    def check_first(self: Any, value: Any) -> Any:
+        if self._validate_args:
+            self._validate_sample(value)
+        return method(self, value)
+
+    return check_first
 
 
 class Distribution:
@@ -33,6 +49,10 @@ class Distribution:
     _validate_args = __debug__
     arg_constraints: Any
     support: Any
+    #: The parameters, and distributions of them, to which ``expand`` gives the new batch shape.
+    _expands: tuple[str, ...] = ()
+    #: What an expanded distribution has in common with this one.
+    _shares: tuple[str, ...] = ()
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -82,8 +102,27 @@ class Distribution:
                 )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with parameters of a larger ``batch_shape``."""
-        raise NotImplementedError
+        """The same distribution with parameters of a larger ``batch_shape``.
+
+        Raises:
+            NotImplementedError: for a subclass with a constructor of its own.
+        """
+        ours = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(_PACKAGE))
+        if ours.__module__ == __name__:  # no parameters are known
+            raise NotImplementedError
+        made = self._get_checked_instance(ours, _instance)
+        shape = Size(batch_shape)
+        for name in self._expands:
+            if name not in self.__dict__:
+                continue  # computed when it is asked for
+            value = self.__dict__[name]
+            before = value.batch_shape if isinstance(value, Distribution) else value.shape
+            setattr(made, name, value.expand((*shape, *before[len(self._batch_shape) :])))
+        for name in self._shares:
+            setattr(made, name, self.__dict__[name])
+        Distribution.__init__(made, shape, self._event_shape, validate_args=False)
+        made._validate_args = self._validate_args
+        return made
 
     @property
     def batch_shape(self) -> Size:
@@ -157,6 +196,11 @@ class Distribution:
     def _extended_shape(self, sample_shape: Any = Size()) -> Size:  # noqa: B008
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
+    def _along_first(self, values: Any, expand: bool) -> Any:
+        """A vector of all values as ``enumerate_support`` returns them."""
+        values = values.view((-1, *(1,) * len(self._batch_shape)))
+        return values.expand((-1, *self._batch_shape)) if expand else values
+
     def _validate_sample(self, value: Any) -> None:
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
@@ -199,24 +243,6 @@ class Distribution:
                 "method must also define a custom .expand() method."
             )
         return type(self).__new__(type(self)) if _instance is None else _instance
-
-    def _expanded(self, cls: type, names: Any, batch_shape: Any, instance: Any) -> Any:
-        """A copy whose parameters ``names`` have the shape ``batch_shape`` in front.
-
-        Pairs name a parameter with more dimensions and how many of them make a value.
-        """
-        made = self._get_checked_instance(cls, instance)
-        shape = Size(batch_shape)
-        for name in names:
-            name, count = (name, 0) if isinstance(name, str) else name
-            if name not in self.__dict__:
-                continue  # computed when it is asked for
-            value = self.__dict__[name]
-            inner = value.shape[value.dim() - count :] if count else ()
-            setattr(made, name, value.expand((*shape, *inner)))
-        Distribution.__init__(made, shape, self._event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
 
     def __repr__(self) -> str:
         names = [name for name in self.arg_constraints if name in self.__dict__]

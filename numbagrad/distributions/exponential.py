@@ -9,7 +9,7 @@ from ..ops.creation.filled import zeros_like
 from ..ops.pointwise.functions import exp, log, log1p
 from ..size import Size
 from . import constraints
-from .distribution import ExponentialFamily
+from .distribution import ExponentialFamily, validated
 from .utils import broadcast_all
 
 __all__ = ["Exponential"]
@@ -22,6 +22,7 @@ class Exponential(ExponentialFamily):
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
+    _expands = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
@@ -43,23 +44,18 @@ class Exponential(ExponentialFamily):
     def variance(self) -> Any:
         return self.rate.pow(-2)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Exponential, ("rate",), batch_shape, _instance)
-
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         with no_grad():
             drawn = self.rate.new_empty(shape).exponential_()
         return drawn / self.rate
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         return log(self.rate) - self.rate * value
 
+    @validated
     def cdf(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         return 1 - exp(-self.rate * value)
 
     def icdf(self, value: Any) -> Any:

@@ -11,7 +11,7 @@ from ..ops.pointwise.functions import lgamma, log, log1p
 from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, validated
 from .gamma import Gamma
 from .utils import broadcast_all
 
@@ -24,18 +24,13 @@ class FisherSnedecor(Distribution):
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
     has_rsample = True
+    _expands = ("df1", "df2", "_gamma1", "_gamma2")
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
         super().__init__(self.df1.size(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(FisherSnedecor, _instance)
-        made._gamma1 = self._gamma1.expand(batch_shape)
-        made._gamma2 = self._gamma2.expand(batch_shape)
-        return self._expanded(FisherSnedecor, ("df1", "df2"), batch_shape, made)
 
     @property
     def mean(self) -> Any:
@@ -63,9 +58,8 @@ class FisherSnedecor(Distribution):
         second = second.clamp(min=tiny)
         return (first / second).clamp(min=tiny)
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         h1, h2 = self.df1 * 0.5, self.df2 * 0.5
         ratio = self.df1 / self.df2
         norm = lgamma(h1 + h2) - lgamma(h1) - lgamma(h2)

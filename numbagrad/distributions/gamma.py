@@ -10,7 +10,7 @@ from ..ops.pointwise.functions import digamma, lgamma, log, xlogy
 from ..size import Size
 from ..special import gammainc as igamma
 from . import constraints
-from .distribution import ExponentialFamily
+from .distribution import ExponentialFamily, validated
 from .sampling import standard_gamma
 from .utils import broadcast_all
 
@@ -24,6 +24,7 @@ class Gamma(ExponentialFamily):
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
+    _expands = ("concentration", "rate")
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
@@ -41,25 +42,20 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Any:
         return self.concentration / self.rate.pow(2)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Gamma, ("concentration", "rate"), batch_shape, _instance)
-
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         value = standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=finfo(value.dtype).tiny)
         return value
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         value = as_tensor(value, dtype=self.rate.dtype)
         shape, rate = self.concentration, self.rate
         return xlogy(shape, rate) + xlogy(shape - 1, value) - rate * value - lgamma(shape)
 
+    @validated
     def cdf(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         return igamma(self.concentration, self.rate * value)
 
     def entropy(self) -> Any:

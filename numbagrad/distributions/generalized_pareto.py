@@ -11,8 +11,8 @@ from ..ops.pointwise.functions import exp, expm1, log, log1p
 from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
-from .utils import broadcast_all
+from .distribution import Distribution, validated
+from .utils import broadcast_all, same_as
 
 __all__ = ["GeneralizedPareto"]
 
@@ -26,17 +26,13 @@ class GeneralizedPareto(Distribution):
         "concentration": constraints.real,
     }
     has_rsample = True
+    _expands = ("loc", "scale", "concentration")
 
     def __init__(
         self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None
     ) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.size(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(
-            GeneralizedPareto, ("loc", "scale", "concentration"), batch_shape, _instance
-        )
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
@@ -49,9 +45,8 @@ class GeneralizedPareto(Distribution):
         c = where(flat, ones_like(self.concentration), self.concentration)
         return flat, c, 1 + c * z
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         z = self._z(value)
         flat, c, inner = self._split(z)
         steep = log1p(c * z) * (-1 / c - 1)
@@ -60,21 +55,18 @@ class GeneralizedPareto(Distribution):
     def _z(self, x: Any) -> Any:
         return (x - self.loc) / self.scale
 
+    @validated
     def log_survival_function(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         z = self._z(value)
         flat, c, inner = self._split(z)
         return where(flat, -z, -log1p(c * z) / c)
 
+    @validated
     def cdf(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         return 1 - exp(self.log_survival_function(value))
 
+    @validated
     def log_cdf(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         return log1p(-exp(self.log_survival_function(value)))
 
     def icdf(self, value: Any) -> Any:
@@ -93,9 +85,7 @@ class GeneralizedPareto(Distribution):
         finite = self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c))
         return where(c < 0.5, finite, math.nan)
 
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mode: Any = same_as("loc")
 
     def entropy(self) -> Any:
         return log(self.scale) + self.concentration + 1

@@ -12,7 +12,7 @@ from ..ops.pointwise.functions import log, log1p
 from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, validated
 from .probs_or_logits import ProbsOrLogits
 from .utils import broadcast_all
 
@@ -24,22 +24,19 @@ class Geometric(ProbsOrLogits, Distribution):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
+    _expands = ("probs", "logits")
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self._take(probs, logits)
-        given = self._param
-        super().__init__(given.size(), validate_args=validate_args)
+        super().__init__(self.param_shape, validate_args=validate_args)
         if self._validate_args and probs is not None and not (self.probs > 0).all():
             bad = self.probs[~(self.probs > 0)]
             raise ValueError(
                 f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of "
                 f"distribution {self!r} to be positive but found invalid values:\n{bad}"
             )
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Geometric, ("probs", "logits"), batch_shape, _instance)
 
     @property
     def mean(self) -> Any:
@@ -59,9 +56,8 @@ class Geometric(ProbsOrLogits, Distribution):
             u = self.probs.new_empty(shape).uniform_(finfo(self.probs.dtype).tiny, 1)
             return (log(u) / log1p(-self.probs)).floor()
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
         sure = (probs == 1) & (value == 0)
         probs = where(sure, 0.0, probs)

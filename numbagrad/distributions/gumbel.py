@@ -9,10 +9,11 @@ from ..dtype import finfo
 from ..ops.creation.filled import ones_like
 from ..ops.pointwise.functions import exp, log
 from . import constraints
+from .distribution import validated
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
 from .uniform import Uniform
-from .utils import broadcast_all, euler_constant
+from .utils import broadcast_all, euler_constant, same_as
 
 __all__ = ["Gumbel"]
 
@@ -22,6 +23,7 @@ class Gumbel(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
+    _expands = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -39,15 +41,8 @@ class Gumbel(TransformedDistribution):
         ]
         super().__init__(base, transforms, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Gumbel, _instance)
-        made.loc = self.loc.expand(batch_shape)
-        made.scale = self.scale.expand(batch_shape)
-        return super().expand(batch_shape, _instance=made)
-
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         y = (self.loc - value) / self.scale
         return y - exp(y) - log(self.scale)
 
@@ -55,9 +50,7 @@ class Gumbel(TransformedDistribution):
     def mean(self) -> Any:
         return self.loc + self.scale * euler_constant
 
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mode: Any = same_as("loc")
 
     @property
     def stddev(self) -> Any:

@@ -5,63 +5,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.creation.filled import full, zeros_like
+from ..ops.creation.filled import full
 from ..ops.creation.from_data import as_tensor
-from ..ops.pointwise.selection import where
-from . import constraints
 from .cauchy import Cauchy
-from .transformed_distribution import TransformedDistribution
+from .half_normal import AbsoluteValue
 from .transforms import AbsTransform
+from .utils import same_as
 
 __all__ = ["HalfCauchy"]
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(AbsoluteValue):
     """The absolute value of a Cauchy number around 0."""
-
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(
             Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args
         )
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(HalfCauchy, _instance)
-        return super().expand(batch_shape, _instance=made)
-
-    @property
-    def scale(self) -> Any:
-        return self.base_dist.scale
-
     @property
     def mean(self) -> Any:
         return full(self._extended_shape(), math.inf, dtype=self.scale.dtype)
 
-    @property
-    def mode(self) -> Any:
-        return zeros_like(self.scale)
+    variance: Any = same_as("base_dist.variance")
 
-    @property
-    def variance(self) -> Any:
-        return self.base_dist.variance
-
-    def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
-        value = as_tensor(value, dtype=self.base_dist.scale.dtype)
-        density = self.base_dist.log_prob(value) + math.log(2)
-        return where(value >= 0, density, -math.inf)
-
-    def cdf(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value: Any) -> Any:
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Any:
-        return self.base_dist.entropy() - math.log(2)
+    def _log_density(self, value: Any) -> Any:
+        return super()._log_density(as_tensor(value, dtype=self.scale.dtype))

@@ -7,6 +7,7 @@ from typing import Any
 from ..size import Size
 from . import constraints
 from .distribution import Distribution
+from .utils import same_as
 
 __all__ = ["Independent", "sum_last"]
 
@@ -15,6 +16,8 @@ class Independent(Distribution):
     """A distribution whose last batch dimensions count as dimensions of a value."""
 
     arg_constraints: Any = {}
+    _expands = ("base_dist",)
+    _shares = ("reinterpreted_batch_ndims",)
 
     def __init__(
         self,
@@ -34,28 +37,10 @@ class Independent(Distribution):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Independent, _instance)
-        inner = self.event_shape[: self.reinterpreted_batch_ndims]
-        made.base_dist = self.base_dist.expand(Size((*batch_shape, *inner)))
-        made.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        return self._expanded(Independent, (), batch_shape, made)
-
-    @property
-    def has_rsample(self) -> Any:  # type: ignore[override]
-        return self.base_dist.has_rsample
-
-    @property
-    def mean(self) -> Any:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Any:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Any:
-        return self.base_dist.variance
+    has_rsample: Any = same_as("base_dist.has_rsample")
+    mean: Any = same_as("base_dist.mean")
+    mode: Any = same_as("base_dist.mode")
+    variance: Any = same_as("base_dist.variance")
 
     @property
     def has_enumerate_support(self) -> bool:  # type: ignore[override]

@@ -11,6 +11,7 @@ from . import constraints
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
 from .transforms import PowerTransform
+from .utils import same_as
 
 __all__ = ["InverseGamma"]
 
@@ -27,17 +28,8 @@ class InverseGamma(TransformedDistribution):
         inverse = PowerTransform(exponent=-base.rate.new_ones(()))
         super().__init__(base, inverse, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(InverseGamma, _instance)
-        return super().expand(batch_shape, _instance=made)
-
-    @property
-    def concentration(self) -> Any:
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Any:
-        return self.base_dist.rate
+    concentration: Any = same_as("base_dist.concentration")
+    rate: Any = same_as("base_dist.rate")
 
     @property
     def mode(self) -> Any:

@@ -31,6 +31,7 @@ class Kumaraswamy(TransformedDistribution):
     }
     support = constraints.unit_interval
     has_rsample = True
+    _expands = ("concentration1", "concentration0")
 
     def __init__(
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
@@ -47,12 +48,6 @@ class Kumaraswamy(TransformedDistribution):
             PowerTransform(exponent=self.concentration1.reciprocal()),
         ]
         super().__init__(base, transforms, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Kumaraswamy, _instance)
-        made.concentration1 = self.concentration1.expand(batch_shape)
-        made.concentration0 = self.concentration0.expand(batch_shape)
-        return super().expand(batch_shape, _instance=made)
 
     @property
     def mean(self) -> Any:

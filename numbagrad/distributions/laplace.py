@@ -9,8 +9,8 @@ from ..dtype import finfo
 from ..ops.pointwise.functions import expm1, log, log1p
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
-from .utils import broadcast_all
+from .distribution import Distribution, validated
+from .utils import broadcast_all, same_as
 
 __all__ = ["Laplace"]
 
@@ -21,18 +21,14 @@ class Laplace(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
+    _expands = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mean: Any = same_as("loc")
+    mode: Any = same_as("loc")
 
     @property
     def variance(self) -> Any:
@@ -42,9 +38,6 @@ class Laplace(Distribution):
     def stddev(self) -> Any:
         return 2**0.5 * self.scale
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Laplace, ("loc", "scale"), batch_shape, _instance)
-
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         eps = finfo(self.loc.dtype).eps
@@ -52,14 +45,12 @@ class Laplace(Distribution):
             u = self.loc.new_empty(shape).uniform_(eps - 1, 1)
         return self.loc - self.scale * u.sign() * log1p(-u.abs())
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         return -log(2 * self.scale) - (value - self.loc).abs() / self.scale
 
+    @validated
     def cdf(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         distance = value - self.loc
         return 0.5 - 0.5 * distance.sign() * expm1(-distance.abs() / self.scale)
 

@@ -17,7 +17,7 @@ from ..ops.views.join import cat
 from ..size import Size
 from . import constraints
 from .beta import Beta
-from .distribution import Distribution
+from .distribution import Distribution, validated
 from .utils import broadcast_all
 
 __all__ = ["LKJCholesky"]
@@ -31,6 +31,8 @@ class LKJCholesky(Distribution):
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
+    _expands = ("concentration", "_beta")
+    _shares = ("dim",)
 
     def __init__(
         self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None
@@ -51,13 +53,6 @@ class LKJCholesky(Distribution):
         steps = cat([steps.new_zeros((1,)), steps])
         return Beta(steps + 0.5, marginal.unsqueeze(-1) - 0.5 * steps)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(LKJCholesky, _instance)
-        made.dim = self.dim
-        self._expanded(LKJCholesky, ("concentration",), batch_shape, made)
-        made._beta = self._beta.expand((*batch_shape, self.dim))
-        return made
-
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         with no_grad():
             return self._drawn(sample_shape)
@@ -73,9 +68,8 @@ class LKJCholesky(Distribution):
         rest = (1 - (w**2).sum(-1)).clamp(min=finfo(w.dtype).tiny).sqrt()
         return w + rest.diag_embed()
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = arange(2, self.dim + 1, dtype=self.concentration.dtype)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order

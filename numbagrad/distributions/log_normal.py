@@ -9,6 +9,7 @@ from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
+from .utils import same_as
 
 __all__ = ["LogNormal"]
 
@@ -27,17 +28,8 @@ class LogNormal(TransformedDistribution):
             validate_args=validate_args,
         )
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(LogNormal, _instance)
-        return super().expand(batch_shape, _instance=made)
-
-    @property
-    def loc(self) -> Any:
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        return self.base_dist.scale
+    loc: Any = same_as("base_dist.loc")
+    scale: Any = same_as("base_dist.scale")
 
     @property
     def mean(self) -> Any:

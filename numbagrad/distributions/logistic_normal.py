@@ -8,6 +8,7 @@ from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import StickBreakingTransform
+from .utils import same_as
 
 __all__ = ["LogisticNormal"]
 
@@ -25,14 +26,5 @@ class LogisticNormal(TransformedDistribution):
             base = base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(LogisticNormal, _instance)
-        return super().expand(batch_shape, _instance=made)
-
-    @property
-    def loc(self) -> Any:
-        return self.base_dist.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        return self.base_dist.base_dist.scale
+    loc: Any = same_as("base_dist.base_dist.loc")
+    scale: Any = same_as("base_dist.base_dist.scale")

@@ -12,9 +12,9 @@ from ..ops.creation.random import normal
 from ..ops.views.expand import broadcast_shapes
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, validated
 from .multivariate_normal import batch_mahalanobis
-from .utils import lazy_property
+from .utils import lazy_property, same_as
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -42,6 +42,8 @@ class LowRankMultivariateNormal(Distribution):
     }
     support = constraints.real_vector
     has_rsample = True
+    _expands = ("loc", "cov_factor", "cov_diag")
+    _shares = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
     def __init__(
         self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None
@@ -68,14 +70,6 @@ class LowRankMultivariateNormal(Distribution):
         capacitance = cov_factor.mT @ scaled + eye(cov_factor.shape[-1], dtype=loc.dtype)
         self._capacitance_tril = cholesky(capacitance)
         super().__init__(shape, (n,), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        names = ("loc", 1), ("cov_factor", 2), ("cov_diag", 1)
-        made = self._expanded(LowRankMultivariateNormal, names, batch_shape, _instance)
-        made._unbroadcasted_cov_factor = self._unbroadcasted_cov_factor
-        made._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
-        made._capacitance_tril = self._capacitance_tril
-        return made
 
     def _matrix(self, value: Any) -> Any:
         return value.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
@@ -104,13 +98,8 @@ class LowRankMultivariateNormal(Distribution):
         a = solve_triangular(self._capacitance_tril, scaled, upper=False)
         return self._matrix(self._unbroadcasted_cov_diag.reciprocal().diag_embed() - a.mT @ a)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mean: Any = same_as("loc")
+    mode: Any = same_as("loc")
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
@@ -125,9 +114,8 @@ class LowRankMultivariateNormal(Distribution):
         half = self._capacitance_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         return 2 * half + self._unbroadcasted_cov_diag.log().sum(-1)
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         x = value - self.loc
         scaled = self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
         common = (scaled @ x.unsqueeze(-1)).squeeze(-1)

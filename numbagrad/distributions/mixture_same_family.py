@@ -8,7 +8,8 @@ from ..autograd.grad_mode import no_grad
 from ..size import Size
 from . import constraints
 from .categorical import Categorical
-from .distribution import Distribution
+from .distribution import Distribution, validated
+from .utils import same_as
 
 __all__ = ["MixtureSameFamily"]
 
@@ -18,6 +19,8 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints: Any = {}
     has_rsample = False
+    _expands = ("_mixture_distribution", "_component_distribution")
+    _shares = ("_num_component", "_event_ndims")
 
     def __init__(
         self,
@@ -57,26 +60,12 @@ class MixtureSameFamily(Distribution):
         self._event_ndims = len(event_shape)
         super().__init__(parts, event_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(MixtureSameFamily, _instance)
-        shape = Size((*batch_shape, self._num_component))
-        made._component_distribution = self._component_distribution.expand(shape)
-        made._mixture_distribution = self._mixture_distribution.expand(batch_shape)
-        made._num_component = self._num_component
-        made._event_ndims = self._event_ndims
-        return self._expanded(MixtureSameFamily, (), batch_shape, made)
-
     @constraints.dependent_property
     def support(self) -> Any:
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
-    @property
-    def mixture_distribution(self) -> Any:
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Any:
-        return self._component_distribution
+    mixture_distribution: Any = same_as("_mixture_distribution")
+    component_distribution: Any = same_as("_component_distribution")
 
     def _weights(self) -> Any:
         probs = self.mixture_distribution.probs
@@ -98,9 +87,8 @@ class MixtureSameFamily(Distribution):
         x = value.unsqueeze(-1 - self._event_ndims)
         return (self.component_distribution.cdf(x) * self.mixture_distribution.probs).sum(-1)
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         x = value.unsqueeze(-1 - self._event_ndims)
         parts = self.component_distribution.log_prob(x)
         weights = self.mixture_distribution.logits

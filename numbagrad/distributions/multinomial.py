@@ -12,8 +12,8 @@ from ..size import Size
 from . import constraints
 from .binomial import Binomial
 from .categorical import Categorical
-from .distribution import Distribution
-from .utils import broadcast_all
+from .distribution import Distribution, validated
+from .utils import broadcast_all, same_as
 
 __all__ = ["Multinomial"]
 
@@ -22,6 +22,8 @@ class Multinomial(Distribution):
     """Counts of classes in ``total_count`` draws."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    _expands = ("_categorical", "_binomial")
+    _shares = ("total_count",)
 
     def __init__(
         self,
@@ -38,32 +40,14 @@ class Multinomial(Distribution):
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Multinomial, _instance)
-        made.total_count = self.total_count
-        made._categorical = self._categorical.expand(batch_shape)
-        made._binomial = Binomial(total_count=self.total_count, probs=made._categorical.probs)
-        return self._expanded(Multinomial, (), batch_shape, made)
-
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
         return constraints.multinomial(self.total_count)
 
-    @property
-    def _param(self) -> Any:
-        return self._categorical._param
-
-    @property
-    def probs(self) -> Any:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        return self._categorical.param_shape
+    _param: Any = same_as("_categorical._param")
+    probs: Any = same_as("_categorical.probs")
+    logits: Any = same_as("_categorical.logits")
+    param_shape: Any = same_as("_categorical.param_shape")
 
     @property
     def mean(self) -> Any:
@@ -82,9 +66,8 @@ class Multinomial(Distribution):
         counts.scatter_add_(-1, drawn, ones_like(drawn, dtype=counts.dtype))
         return counts
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         ways = lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1)
         logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0)

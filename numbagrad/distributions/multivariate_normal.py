@@ -13,8 +13,8 @@ from ..ops.linear_algebra.older_functions import cholesky_inverse
 from ..ops.views.expand import broadcast_shapes
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
-from .utils import lazy_property
+from .distribution import Distribution, validated
+from .utils import lazy_property, same_as
 
 __all__ = ["MultivariateNormal", "batch_mahalanobis", "precision_to_scale_tril"]
 
@@ -43,7 +43,66 @@ _batch_mahalanobis = batch_mahalanobis
 _precision_to_scale_tril = precision_to_scale_tril
 
 
-class MultivariateNormal(Distribution):
+class ByCovariance(Distribution):
+    """A distribution with one of three matrices; the others follow from it when they are read."""
+
+    def _take_one(
+        self, error: type[Exception], covariance_matrix: Any, precision_matrix: Any, scale_tril: Any
+    ) -> tuple[str, Any]:
+        """The matrix that is given, and its name.
+
+        Raises:
+            error: unless it is one of the three.
+            ValueError: for what is no matrix.
+        """
+        given = {
+            "scale_tril": scale_tril,
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+        }
+        named = [(name, matrix) for name, matrix in given.items() if matrix is not None]
+        if len(named) != 1:
+            raise error(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
+        name, matrix = named[0]
+        if matrix.dim() < 2:
+            raise ValueError(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        return name, matrix
+
+    def _take_factor(self, name: str, matrix: Any) -> None:
+        """Set the Cholesky factor of the covariance that is given, or that of its inverse."""
+        if name != "scale_tril":
+            matrix = (cholesky if name == "covariance_matrix" else precision_to_scale_tril)(matrix)
+        self._unbroadcasted_scale_tril = matrix
+
+    def _matrix(self, value: Any) -> Any:
+        return value.expand((*self._batch_shape, *self._event_shape[-1:], *self._event_shape[-1:]))
+
+    @lazy_property
+    def scale_tril(self) -> Any:
+        """The Cholesky factor of the covariance."""
+        return self._matrix(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Any:
+        """The covariance, of the vectors."""
+        factor = self._unbroadcasted_scale_tril
+        return self._matrix(factor @ factor.mT)
+
+    @lazy_property
+    def precision_matrix(self) -> Any:
+        """The inverse of the covariance."""
+        return self._matrix(cholesky_inverse(self._unbroadcasted_scale_tril))
+
+    def _half_log_det(self) -> Any:
+        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+class MultivariateNormal(ByCovariance):
     """The normal distribution of vectors, by covariance, its inverse, or its Cholesky factor."""
 
     arg_constraints = {
@@ -54,6 +113,8 @@ class MultivariateNormal(Distribution):
     }
     support = constraints.real_vector
     has_rsample = True
+    _expands = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
+    _shares = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -65,66 +126,16 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {
-            "scale_tril": scale_tril,
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-        }
-        named = [(name, matrix) for name, matrix in given.items() if matrix is not None]
-        if len(named) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        name, matrix = named[0]
-        if matrix.dim() < 2:
-            raise ValueError(
-                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
-            )
-        shape = broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
-        matrix = matrix.expand((*shape, *matrix.shape[-2:]))
+        name, given = self._take_one(ValueError, covariance_matrix, precision_matrix, scale_tril)
+        shape = broadcast_shapes(given.shape[:-2], loc.shape[:-1])
+        matrix = given.expand((*shape, *given.shape[-2:]))
         setattr(self, name, matrix)
         self.loc = loc.expand((*shape, loc.shape[-1]))
         super().__init__(shape, self.loc.shape[-1:], validate_args=validate_args)
-        if scale_tril is not None:
-            self._unbroadcasted_scale_tril = scale_tril
-        elif covariance_matrix is not None:
-            self._unbroadcasted_scale_tril = cholesky(covariance_matrix)
-        else:
-            self._unbroadcasted_scale_tril = precision_to_scale_tril(precision_matrix)
+        self._take_factor(name, given)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        names = ("loc", 1), ("covariance_matrix", 2), ("precision_matrix", 2), ("scale_tril", 2)
-        made = self._expanded(MultivariateNormal, names, batch_shape, _instance)
-        made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        return made
-
-    def _matrix(self, value: Any) -> Any:
-        return value.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
-
-    @lazy_property
-    def scale_tril(self) -> Any:
-        """The Cholesky factor of the covariance."""
-        return self._matrix(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Any:
-        """The covariance."""
-        factor = self._unbroadcasted_scale_tril
-        return self._matrix(factor @ factor.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Any:
-        """The inverse of the covariance."""
-        return self._matrix(cholesky_inverse(self._unbroadcasted_scale_tril))
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mean: Any = same_as("loc")
+    mode: Any = same_as("loc")
 
     @property
     def variance(self) -> Any:
@@ -141,12 +152,8 @@ class MultivariateNormal(Distribution):
         moved = (self._unbroadcasted_scale_tril @ drawn.unsqueeze(-1)).squeeze(-1)
         return self.loc + moved
 
-    def _half_log_det(self) -> Any:
-        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         m = batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         n = self._event_shape[0]
         return -0.5 * (n * math.log(2 * math.pi) + m) - self._half_log_det()

@@ -9,7 +9,7 @@ from ..nn.functional import logsigmoid
 from ..ops.pointwise.functions import exp, lgamma, sigmoid
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, validated
 from .gamma import Gamma
 from .probs_or_logits import ProbsOrLogits
 from .sampling import poisson
@@ -27,6 +27,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
         "logits": constraints.real,
     }
     support = constraints.nonnegative_integer
+    _expands = ("total_count", "probs", "logits")
 
     def __init__(
         self,
@@ -38,16 +39,6 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
         (self.total_count,) = self._take(probs, logits, total_count)
         self.total_count = self.total_count.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._param.size()
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(
-            NegativeBinomial, ("total_count", "probs", "logits"), batch_shape, _instance
-        )
 
     @property
     def mean(self) -> Any:
@@ -70,9 +61,8 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
         with no_grad():
             return poisson(self._gamma.sample(sample_shape))
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         n = self.total_count
         plain = n * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
         norm = -lgamma(n + value) + lgamma(1.0 + value) + lgamma(n)

@@ -11,8 +11,8 @@ from ..ops.creation.random import normal
 from ..ops.pointwise.functions import erf, erfinv, log
 from ..size import Size
 from . import constraints
-from .distribution import ExponentialFamily
-from .utils import broadcast_all
+from .distribution import ExponentialFamily, validated
+from .utils import broadcast_all, same_as
 
 __all__ = ["Normal"]
 
@@ -24,29 +24,19 @@ class Normal(ExponentialFamily):
     support = constraints.real
     has_rsample = True
     _mean_carrier_measure = 0
+    _expands = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
-
-    @property
-    def stddev(self) -> Any:
-        return self.scale
+    mean: Any = same_as("loc")
+    mode: Any = same_as("loc")
+    stddev: Any = same_as("scale")
 
     @property
     def variance(self) -> Any:
         return self.stddev**2
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Normal, ("loc", "scale"), batch_shape, _instance)
 
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
@@ -61,15 +51,13 @@ class Normal(ExponentialFamily):
             drawn = normal(mean, deviation)
         return self.loc + drawn * self.scale
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         distance = (value - self.loc) ** 2 / (2 * self.scale**2)
         return -distance - log(self.scale) - 0.5 * math.log(2 * math.pi)
 
+    @validated
     def cdf(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         return 0.5 * (1 + erf((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
     def icdf(self, value: Any) -> Any:

@@ -9,7 +9,8 @@ from ..ops.creation.filled import eye
 from ..size import Size
 from . import constraints
 from .categorical import Categorical
-from .distribution import Distribution
+from .distribution import Distribution, validated
+from .utils import same_as
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
@@ -20,6 +21,7 @@ class OneHotCategorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
     has_enumerate_support = True
+    _expands = ("_categorical",)
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -28,30 +30,11 @@ class OneHotCategorical(Distribution):
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(OneHotCategorical, _instance)
-        made._categorical = self._categorical.expand(batch_shape)
-        return self._expanded(OneHotCategorical, (), batch_shape, made)
-
-    @property
-    def _param(self) -> Any:
-        return self._categorical._param
-
-    @property
-    def probs(self) -> Any:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        return self._categorical.param_shape
-
-    @property
-    def mean(self) -> Any:
-        return self._categorical.probs
+    _param: Any = same_as("_categorical._param")
+    probs: Any = same_as("_categorical.probs")
+    logits: Any = same_as("_categorical.logits")
+    param_shape: Any = same_as("_categorical.param_shape")
+    mean: Any = same_as("_categorical.probs")
 
     @property
     def variance(self) -> Any:
@@ -65,9 +48,8 @@ class OneHotCategorical(Distribution):
         drawn = self._categorical.sample(Size(sample_shape))
         return one_hot(drawn, self._categorical._num_events).to(self.probs)
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         return self._categorical.log_prob(value.max(-1)[1])
 
     def entropy(self) -> Any:

@@ -9,7 +9,7 @@ from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
-from .utils import broadcast_all
+from .utils import broadcast_all, same_as
 
 __all__ = ["Pareto"]
 
@@ -18,6 +18,7 @@ class Pareto(TransformedDistribution):
     """The density alpha scale**alpha / x**(alpha + 1) above ``scale``."""
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    _expands = ("scale", "alpha")
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
@@ -25,15 +26,7 @@ class Pareto(TransformedDistribution):
         transforms: list[Any] = [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
         super().__init__(base, transforms, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Pareto, _instance)
-        made.scale = self.scale.expand(batch_shape)
-        made.alpha = self.alpha.expand(batch_shape)
-        return super().expand(batch_shape, _instance=made)
-
-    @property
-    def mode(self) -> Any:
-        return self.scale
+    mode: Any = same_as("scale")
 
     @property
     def mean(self) -> Any:

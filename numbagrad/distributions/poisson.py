@@ -8,9 +8,9 @@ from ..autograd.grad_mode import no_grad
 from ..ops.pointwise.functions import exp, floor, lgamma, log, xlogy
 from ..size import Size
 from . import constraints
-from .distribution import ExponentialFamily
+from .distribution import ExponentialFamily, validated
 from .sampling import poisson as draw
-from .utils import broadcast_all
+from .utils import broadcast_all, same_as
 
 __all__ = ["Poisson"]
 
@@ -20,34 +20,27 @@ class Poisson(ExponentialFamily):
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
+    _expands = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.rate
+    mean: Any = same_as("rate")
 
     @property
     def mode(self) -> Any:
         return floor(self.rate)
 
-    @property
-    def variance(self) -> Any:
-        return self.rate
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Poisson, ("rate",), batch_shape, _instance)
+    variance: Any = same_as("rate")
 
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return draw(self.rate.expand(shape))
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)
         return xlogy(value, rate) - rate - lgamma(value + 1)
 

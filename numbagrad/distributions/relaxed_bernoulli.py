@@ -8,11 +8,11 @@ from ..ops.creation.random import rand
 from ..ops.pointwise.functions import exp, log, log1p
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, validated
 from .probs_or_logits import ProbsOrLogits
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import broadcast_all, clamp_probs, same_as
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
@@ -22,6 +22,8 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
+    _expands = ("probs", "logits")
+    _shares = ("temperature",)
 
     def __init__(
         self,
@@ -34,17 +36,6 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         self._take(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        names = ("probs", "logits")
-        made = self._expanded(LogitRelaxedBernoulli, names, batch_shape, _instance)
-        made.temperature = self.temperature
-        return made
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._param.size()
-
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
@@ -52,9 +43,8 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         logistic = log(u) - log1p(-u)
         return (logistic + log(probs) - log1p(-probs)) / self.temperature
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         distance = logits - value.mul(self.temperature)
         return log(self.temperature) + distance - 2 * log1p(exp(distance))
@@ -77,18 +67,6 @@ class RelaxedBernoulli(TransformedDistribution):
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(RelaxedBernoulli, _instance)
-        return super().expand(batch_shape, _instance=made)
-
-    @property
-    def temperature(self) -> Any:
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        return self.base_dist.probs
+    temperature: Any = same_as("base_dist.temperature")
+    logits: Any = same_as("base_dist.logits")
+    probs: Any = same_as("base_dist.probs")

@@ -10,10 +10,10 @@ from ..ops.pointwise.functions import lgamma, log
 from ..size import Size
 from . import constraints
 from .categorical import Categorical
-from .distribution import Distribution
+from .distribution import Distribution, validated
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import broadcast_all, clamp_probs, same_as
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
@@ -24,6 +24,8 @@ class ExpRelaxedCategorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector
     has_rsample = True
+    _expands = ("_categorical",)
+    _shares = ("temperature",)
 
     def __init__(
         self,
@@ -37,27 +39,10 @@ class ExpRelaxedCategorical(Distribution):
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(ExpRelaxedCategorical, _instance)
-        made.temperature = self.temperature
-        made._categorical = self._categorical.expand(batch_shape)
-        return self._expanded(ExpRelaxedCategorical, (), batch_shape, made)
-
-    @property
-    def _param(self) -> Any:
-        return self._categorical._param
-
-    @property
-    def param_shape(self) -> Any:
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Any:
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Any:
-        return self._categorical.probs
+    _param: Any = same_as("_categorical._param")
+    param_shape: Any = same_as("_categorical.param_shape")
+    logits: Any = same_as("_categorical.logits")
+    probs: Any = same_as("_categorical.probs")
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
@@ -65,9 +50,8 @@ class ExpRelaxedCategorical(Distribution):
         scores = (self.logits - log(-log(u))) / self.temperature
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         n = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)
         norm = lgamma(full((), float(n), dtype=logits.dtype, device=logits.device))
@@ -94,18 +78,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(RelaxedOneHotCategorical, _instance)
-        return super().expand(batch_shape, _instance=made)
-
-    @property
-    def temperature(self) -> Any:
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        return self.base_dist.probs
+    temperature: Any = same_as("base_dist.temperature")
+    logits: Any = same_as("base_dist.logits")
+    probs: Any = same_as("base_dist.probs")

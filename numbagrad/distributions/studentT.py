@@ -13,8 +13,8 @@ from ..ops.pointwise.selection import where
 from ..size import Size
 from . import constraints
 from .chi2 import Chi2
-from .distribution import Distribution
-from .utils import broadcast_all
+from .distribution import Distribution, validated
+from .utils import broadcast_all, same_as
 
 __all__ = ["StudentT"]
 
@@ -29,6 +29,7 @@ class StudentT(Distribution):
     }
     support = constraints.real
     has_rsample = True
+    _expands = ("df", "loc", "scale", "_chi2")
 
     def __init__(
         self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
@@ -37,18 +38,11 @@ class StudentT(Distribution):
         self._chi2 = Chi2(self.df)
         super().__init__(self.df.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(StudentT, _instance)
-        made._chi2 = self._chi2.expand(batch_shape)
-        return self._expanded(StudentT, ("df", "loc", "scale"), batch_shape, made)
-
     @property
     def mean(self) -> Any:
         return where(self.df <= 1, math.nan, self.loc)
 
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mode: Any = same_as("loc")
 
     @property
     def variance(self) -> Any:
@@ -63,9 +57,8 @@ class StudentT(Distribution):
         z = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * x * (z / self.df).rsqrt()
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         y = (value - self.loc) / self.scale
         norm = log(self.scale) + 0.5 * log(self.df) + 0.5 * math.log(math.pi)
         norm = norm + lgamma(0.5 * self.df) - lgamma(0.5 * (self.df + 1.0))

@@ -7,7 +7,7 @@ from typing import Any
 from ..autograd.grad_mode import no_grad
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, validated
 from .independent import Independent, sum_last
 from .transforms import ComposeTransform, Transform
 
@@ -18,6 +18,7 @@ class TransformedDistribution(Distribution):
     """The distribution of ``transforms(x)`` for ``x`` of a base distribution."""
 
     arg_constraints: Any = {}
+    _shares = ("transforms",)
 
     def __init__(
         self, base_distribution: Any, transforms: Any, validate_args: bool | None = None
@@ -53,15 +54,14 @@ class TransformedDistribution(Distribution):
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(TransformedDistribution, _instance)
-        made.transforms = self.transforms
+        made = super().expand(batch_shape, _instance)
         # Transforms may grow dimensions of a value, which the base does not have.
         shape = Size((*batch_shape, *self.event_shape))
         for each in reversed(self.transforms):
             shape = each.inverse_shape(shape)
         base_shape = shape[: len(shape) - len(self.base_dist.event_shape)]
         made.base_dist = self.base_dist.expand(base_shape)
-        return self._expanded(TransformedDistribution, (), batch_shape, made)
+        return made
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
@@ -88,9 +88,8 @@ class TransformedDistribution(Distribution):
             x = each(x)
         return x
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         dims = len(self.event_shape)
         total: Any = 0.0
         y = value

@@ -8,7 +8,7 @@ from ..ops.creation.random import rand
 from ..ops.pointwise.functions import log
 from ..size import Size
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, validated
 from .utils import broadcast_all
 
 __all__ = ["Uniform"]
@@ -18,6 +18,7 @@ class Uniform(Distribution):
     """The uniform distribution over ``[low, high)``."""
 
     has_rsample = True
+    _expands = ("low", "high")
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
@@ -52,23 +53,18 @@ class Uniform(Distribution):
     def variance(self) -> Any:
         return (self.high - self.low).pow(2) / 12
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Uniform, ("low", "high"), batch_shape, _instance)
-
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape, low = self._extended_shape(sample_shape), self.low
         drawn = rand(shape, dtype=low.dtype, device=low.device)
         return self.low + drawn * (self.high - self.low)
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         inside = self.low.le(value).type_as(self.low) * self.high.gt(value).type_as(self.low)
         return log(inside) - log(self.high - self.low)
 
+    @validated
     def cdf(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from numbers import Number
 from typing import Any
 
@@ -64,6 +65,12 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     """The inverse of ``logits_to_probs``."""
     clamped = clamp_probs(probs)
     return log(clamped) - log1p(-clamped) if is_binary else log(clamped)
+
+
+def same_as(path: str) -> Any:
+    """A property that is another attribute of the object, as ``"base_dist.scale"``."""
+    read = operator.attrgetter(path)
+    return property(lambda self: read(self))
 
 
 class lazy_property:

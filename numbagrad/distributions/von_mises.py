@@ -14,8 +14,8 @@ from ..ops.pointwise.selection import where
 from ..size import Size
 from ..special import i0e, i1e
 from . import constraints
-from .distribution import Distribution
-from .utils import broadcast_all, lazy_property
+from .distribution import Distribution, validated
+from .utils import broadcast_all, lazy_property, same_as
 
 __all__ = ["VonMises"]
 
@@ -31,14 +31,14 @@ class VonMises(Distribution):
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
     has_rsample = False
+    _expands = ("loc", "concentration")
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.size(), validate_args=validate_args)
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         density = self.concentration * cos(value - self.loc)
         return density - math.log(2 * math.pi) - _log_bessel(0, self.concentration)
 
@@ -73,16 +73,8 @@ class VonMises(Distribution):
         loc = self.loc.double()
         return ((x + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(VonMises, ("loc", "concentration"), batch_shape, _instance)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mean: Any = same_as("loc")
+    mode: Any = same_as("loc")
 
     @lazy_property
     def variance(self) -> Any:

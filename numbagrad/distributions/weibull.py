@@ -20,6 +20,7 @@ class Weibull(TransformedDistribution):
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
+    _expands = ("scale", "concentration", "concentration_reciprocal")
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
@@ -30,19 +31,6 @@ class Weibull(TransformedDistribution):
             AffineTransform(loc=0, scale=self.scale),
         ]
         super().__init__(base, transforms, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Weibull, _instance)
-        made.scale = self.scale.expand(batch_shape)
-        made.concentration = self.concentration.expand(batch_shape)
-        made.concentration_reciprocal = self.concentration_reciprocal.expand(batch_shape)
-        base = self.base_dist.expand(batch_shape)
-        made.transforms = [
-            PowerTransform(exponent=made.concentration_reciprocal),
-            AffineTransform(loc=0, scale=made.scale),
-        ]
-        made.base_dist = base
-        return self._expanded(Weibull, (), batch_shape, made)
 
     @property
     def mean(self) -> Any:

@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..linalg import cholesky, slogdet
+from ..linalg import slogdet
 from ..ops.creation.filled import full, ones, zeros
 from ..ops.creation.random import normal
 from ..ops.creation.sequences import arange
-from ..ops.linear_algebra.older_functions import cholesky_inverse, cholesky_solve
+from ..ops.linear_algebra.older_functions import cholesky_solve
 from ..ops.pointwise.functions import digamma
 from ..ops.pointwise.selection import where
 from ..ops.pointwise.special_functions import mvlgamma
@@ -18,9 +18,9 @@ from ..ops.views.expand import broadcast_shapes
 from ..size import Size
 from . import constraints
 from .chi2 import Chi2
-from .distribution import ExponentialFamily
-from .multivariate_normal import precision_to_scale_tril
-from .utils import lazy_property, vec_to_tril_matrix
+from .distribution import ExponentialFamily, validated
+from .multivariate_normal import ByCovariance
+from .utils import vec_to_tril_matrix
 
 __all__ = ["Wishart"]
 
@@ -31,7 +31,7 @@ def multivariate_digamma(x: Any, p: int) -> Any:
     return digamma(x.unsqueeze(-1) - steps).sum(-1)
 
 
-class Wishart(ExponentialFamily):
+class Wishart(ByCovariance, ExponentialFamily):
     """Sums of x x^T over ``df`` normal vectors, by covariance, its inverse, or its factor."""
 
     arg_constraints = {
@@ -43,6 +43,8 @@ class Wishart(ExponentialFamily):
     support = constraints.positive_definite
     has_rsample = True
     _mean_carrier_measure = 0
+    _expands = ("df", "covariance_matrix", "precision_matrix", "scale_tril", "_dist_chi2")
+    _shares = ("_unbroadcasted_scale_tril", "arg_constraints")
 
     def __init__(
         self,
@@ -52,44 +54,26 @@ class Wishart(ExponentialFamily):
         scale_tril: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "scale_tril": scale_tril,
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-        }
-        named = [(name, matrix) for name, matrix in given.items() if matrix is not None]
-        if len(named) != 1:
-            raise AssertionError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        name, matrix = named[0]
-        if matrix.dim() < 2:
-            raise ValueError(
-                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
-            )
-        event_shape = matrix.shape[-2:]
+        name, given = self._take_one(
+            AssertionError, covariance_matrix, precision_matrix, scale_tril
+        )
+        event_shape = given.shape[-2:]
         if isinstance(df, (int, float)):
-            shape = Size(matrix.shape[:-2])
-            self.df = full(shape, float(df), dtype=matrix.dtype)
+            shape = Size(given.shape[:-2])
+            self.df = full(shape, float(df), dtype=given.dtype)
         else:
-            shape = broadcast_shapes(matrix.shape[:-2], df.shape)
+            shape = broadcast_shapes(given.shape[:-2], df.shape)
             self.df = df.expand(shape)
         if self.df.le(event_shape[-1] - 1).any():
             raise ValueError(
                 f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}."
             )
-        setattr(self, name, matrix.expand((*shape, *event_shape)))
+        setattr(self, name, given.expand((*shape, *event_shape)))
         self.arg_constraints = {
             **Wishart.arg_constraints, "df": constraints.greater_than(event_shape[-1] - 1)
         }  # fmt: skip
         super().__init__(shape, event_shape, validate_args=validate_args)
-        if scale_tril is not None:
-            self._unbroadcasted_scale_tril = scale_tril
-        elif covariance_matrix is not None:
-            self._unbroadcasted_scale_tril = cholesky(covariance_matrix)
-        else:
-            self._unbroadcasted_scale_tril = precision_to_scale_tril(precision_matrix)
+        self._take_factor(name, given)
         self._dist_chi2 = self._squares()
 
     def _squares(self) -> Any:
@@ -97,35 +81,6 @@ class Wishart(ExponentialFamily):
         n = self._event_shape[-1]
         steps = arange(n, dtype=self._unbroadcasted_scale_tril.dtype)
         return Chi2(df=self.df.unsqueeze(-1) - steps.expand((*self._batch_shape, n)))
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        names: Any = (
-            "df", ("covariance_matrix", 2), ("precision_matrix", 2), ("scale_tril", 2),
-        )  # fmt: skip
-        made = self._expanded(Wishart, names, batch_shape, _instance)
-        made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        made.arg_constraints = self.arg_constraints
-        made._dist_chi2 = made._squares()
-        return made
-
-    def _matrix(self, value: Any) -> Any:
-        return value.expand((*self._batch_shape, *self._event_shape))
-
-    @lazy_property
-    def scale_tril(self) -> Any:
-        """The Cholesky factor of the covariance."""
-        return self._matrix(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Any:
-        """The covariance of the vectors."""
-        factor = self._unbroadcasted_scale_tril
-        return self._matrix(factor @ factor.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Any:
-        """The inverse of the covariance."""
-        return self._matrix(cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @property
     def _natural_params(self) -> Any:
@@ -166,21 +121,19 @@ class Wishart(ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT
 
+    @validated
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
         nu = self.df
         p = self._event_shape[-1]
-        half_log_det = self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         solved = cholesky_solve(value, self._unbroadcasted_scale_tril)
         trace = solved.diagonal(dim1=-2, dim2=-1).sum(-1)
-        norm = -nu * (p * math.log(2) / 2 + half_log_det) - mvlgamma(nu / 2, p=p)
+        norm = -nu * (p * math.log(2) / 2 + self._half_log_det()) - mvlgamma(nu / 2, p=p)
         return norm + (nu - p - 1) / 2 * slogdet(value).logabsdet - trace / 2
 
     def entropy(self) -> Any:
         nu = self.df
         p = self._event_shape[-1]
-        log_det = 2 * self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        log_det = 2 * self._half_log_det()
         half = nu / 2
         value = (p + 1) * (log_det / 2 + p * math.log(2) / 2) + mvlgamma(half, p=p) + nu * p / 2
         return value - (nu - p - 1) / 2 * multivariate_digamma(half, p)

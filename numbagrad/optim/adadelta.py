@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_range, check_rate, new_count
+from .optimizer import Optimizer
+from .options import Group, Numbers, check_options
 
 __all__ = ["Adadelta"]
 
@@ -28,10 +28,7 @@ class Adadelta(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_range("rho value", rho, 0.0 <= rho <= 1.0)
-        check_range("epsilon value", eps, eps >= 0.0)
-        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_options(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
@@ -39,25 +36,14 @@ class Adadelta(Optimizer):
         super().__init__(params, defaults)
 
     _counters = ("step",)
+    _buffers = ("square_avg", "acc_delta")
     _anew = ("lr", "rho", "eps")
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        state["step"] = new_count()
-        state["square_avg"] = zeros_like(parameter, requires_grad=False)
-        state["acc_delta"] = zeros_like(parameter, requires_grad=False)
-
-    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+    def _numbers(self, group: Group, step: float) -> Numbers:
         rho = float(group["rho"])
         return rho, 1 - rho, float(group["eps"]), -float(group["lr"])
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         state = self.state[parameter]
         rho, share, eps, rate = numbers
         square, steps = state["square_avg"], state["acc_delta"]

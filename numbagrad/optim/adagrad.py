@@ -7,7 +7,8 @@ from typing import Any
 from ..ops.creation.filled import full_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_range, check_rate, new_count
+from .optimizer import Optimizer, new_count
+from .options import Group, Numbers, check_options
 
 __all__ = ["Adagrad"]
 
@@ -29,12 +30,11 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_rate(lr)
-        check_range("lr_decay value", lr_decay, lr_decay >= 0.0)
-        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
         initial = initial_accumulator_value
-        check_range("initial_accumulator_value value", initial, initial >= 0.0)
-        check_range("epsilon value", eps, eps >= 0.0)
+        check_options(
+            lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
+            initial_accumulator_value=initial, eps=eps,
+        )  # fmt: skip
         defaults = {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial, "foreach": foreach, "maximize": maximize,
@@ -45,7 +45,7 @@ class Adagrad(Optimizer):
             for parameter in group["params"]:
                 self._start(parameter, group)
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
+    def _start(self, parameter: Tensor, group: Group) -> None:
         state = self.state[parameter]
         initial = float(group["initial_accumulator_value"])
         state["step"] = new_count()
@@ -59,17 +59,11 @@ class Adagrad(Optimizer):
     _counters = ("step",)
     _anew = ("lr", "lr_decay", "eps")
 
-    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+    def _numbers(self, group: Group, step: float) -> Numbers:
         rate = -float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
         return rate, float(group["eps"])
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         rate, eps = numbers
         total = self.state[parameter]["sum"]
         update.accumulate_square(total, (total, gradient, 1.0, 1.0))

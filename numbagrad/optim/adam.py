@@ -7,7 +7,8 @@ from typing import Any
 from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_betas, check_range, check_rate, new_count
+from .optimizer import Optimizer
+from .options import Group, Numbers, check_options
 
 __all__ = ["Adam", "AdamW"]
 
@@ -36,12 +37,10 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_range("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
+        check_options(lr=lr, eps=eps, betas=betas)
         if not any([all([isinstance(beta, kind) for beta in betas]) for kind in (float, Tensor)]):
             raise ValueError(f"betas must be either both floats or both Tensors, but got {betas}")
-        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_options(weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": tuple(float(beta) for beta in betas), "eps": eps,
             "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
@@ -51,17 +50,16 @@ class Adam(Optimizer):
         super().__init__(params, defaults)
 
     _counters = ("step",)
+    _buffers = ("exp_avg", "exp_avg_sq")
     _anew = ("lr", "betas", "eps")
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
+    def _start(self, parameter: Tensor, group: Group) -> None:
+        super()._start(parameter, group)
         state = self.state[parameter]
-        state["step"] = new_count()
-        state["exp_avg"] = zeros_like(parameter, requires_grad=False)
-        state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
 
-    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+    def _numbers(self, group: Group, step: float) -> Numbers:
         beta1, beta2 = group["betas"]
         rate = float(group["lr"])
         keep = 1.0
@@ -72,13 +70,7 @@ class Adam(Optimizer):
         step_size = -rate / (1 - beta1**step) * correction
         return 1 - beta1, beta2, 1 - beta2, group["eps"] * correction, keep, step_size
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         state = self.state[parameter]
         share, beta2, rest, eps, keep, step_size = numbers
         mean, square = state["exp_avg"], state["exp_avg_sq"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_betas, check_range, check_rate, new_count
+from .optimizer import Optimizer
+from .options import Group, Numbers, check_options
 
 __all__ = ["Adamax"]
 
@@ -31,10 +31,7 @@ class Adamax(Optimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_range("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
@@ -42,26 +39,15 @@ class Adamax(Optimizer):
         super().__init__(params, defaults)
 
     _counters = ("step",)
+    _buffers = ("exp_avg", "exp_inf")
     _anew = ("lr", "betas", "eps")
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        state["step"] = new_count()
-        state["exp_avg"] = zeros_like(parameter, requires_grad=False)
-        state["exp_inf"] = zeros_like(parameter, requires_grad=False)
-
-    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+    def _numbers(self, group: Group, step: float) -> Numbers:
         beta1, beta2 = group["betas"]
         rate = -float(group["lr"]) / (1 - beta1**step)
         return 1 - beta1, beta2, float(group["eps"]), rate
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         state = self.state[parameter]
         share, decay, eps, rate = numbers
         mean, largest = state["exp_avg"], state["exp_inf"]

@@ -7,7 +7,8 @@ from typing import Any
 from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Counted, Optimizer, check_range, check_rate, new_count
+from .optimizer import Counted, Optimizer, new_count
+from .options import Group, Numbers, check_options
 
 __all__ = ["ASGD"]
 
@@ -33,8 +34,7 @@ class ASGD(Optimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_options(lr=lr, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
@@ -45,14 +45,14 @@ class ASGD(Optimizer):
     _counters = ("step", "eta", "mu")
     _anew = ("lr", "lambd", "alpha", "t0")
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
+    def _start(self, parameter: Tensor, group: Group) -> None:
         state = self.state[parameter]
         state["step"] = new_count()
         state["eta"] = new_count(float(group["lr"]))
         state["mu"] = new_count(1.0)
         state["ax"] = zeros_like(parameter, requires_grad=False)
 
-    def _count(self, group: dict[str, Any], *counters: Any) -> Counted:
+    def _count(self, group: Group, *counters: Any) -> Counted:
         step, rate, share = [float(value) for value in counters]
         step += 1
         decay = group["lambd"]
@@ -61,13 +61,7 @@ class ASGD(Optimizer):
         next_share = 1 / max(1, step - group["t0"])
         return (step, next_rate, next_share), (1 - decay * rate, -rate, share)
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         keep, rate, share = numbers
         mean = self.state[parameter]["ax"]
         update.accumulate(parameter, (parameter, gradient, keep, rate))

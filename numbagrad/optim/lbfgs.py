@@ -14,7 +14,8 @@ from ..ops.creation.filled import zeros
 from ..ops.views.join import cat
 from ..tensor import Tensor
 from .line_search import strong_wolfe
-from .optimizer import Optimizer, check_rate
+from .optimizer import Optimizer
+from .options import check_rate
 
 __all__ = ["LBFGS"]
 

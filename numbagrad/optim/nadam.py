@@ -7,7 +7,8 @@ from typing import Any
 from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Counted, Optimizer, check_betas, check_range, check_rate, new_count
+from .optimizer import Counted, Optimizer, new_count
+from .options import Group, Numbers, check_options
 
 __all__ = ["NAdam"]
 
@@ -35,11 +36,9 @@ class NAdam(Optimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_range("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
-        check_range("momentum_decay value", momentum_decay, momentum_decay >= 0.0)
+        check_options(
+            lr=lr, eps=eps, betas=betas, weight_decay=weight_decay, momentum_decay=momentum_decay
+        )
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
@@ -51,14 +50,14 @@ class NAdam(Optimizer):
     _counters = ("step", "mu_product")
     _anew = ("lr", "betas", "eps", "momentum_decay")
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
+    def _start(self, parameter: Tensor, group: Group) -> None:
         state = self.state[parameter]
         state["step"] = new_count()
         state["mu_product"] = new_count(1.0)
         state["exp_avg"] = zeros_like(parameter, requires_grad=False)
         state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
 
-    def _count(self, group: dict[str, Any], *counters: Any) -> Counted:
+    def _count(self, group: Group, *counters: Any) -> Counted:
         step, product = counters
         step += 1
         beta1, beta2 = group["betas"]
@@ -78,13 +77,7 @@ class NAdam(Optimizer):
         numbers = (1 - beta1, beta2, 1 - beta2, group["eps"] * correction, keep)
         return (step, product), (*numbers, along_gradient, along_mean)
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         state = self.state[parameter]
         share, beta2, rest, eps, keep, along_gradient, along_mean = numbers
         mean, square = state["exp_avg"], state["exp_avg_sq"]

@@ -22,9 +22,9 @@ from ..executor import capture
 from ..nn.module import forget_gradient
 from ..ops.arguments.check import check_constructor
 from ..ops.conversion.query import typename
+from ..ops.creation.filled import zeros_like
 from ..ops.creation.from_data import tensor
 from ..tensor import Tensor
-from ..type_names import type_name
 from .inner_functions import ParamsT as ParamsT
 from .inner_functions import _default_to_fused_or_foreach as _default_to_fused_or_foreach
 from .inner_functions import _get_capturable_supported_devices as _get_capturable_supported_devices
@@ -35,12 +35,13 @@ from .inner_functions import _to_scalar as _to_scalar
 from .inner_functions import _use_grad_for_differentiable as _use_grad_for_differentiable
 from .inner_functions import _view_as_real as _view_as_real
 from .inner_functions import params_t as params_t
+from .options import Group, Numbers
 from .parameter_group import ParameterGroup, note_all_read
 
 __all__ = ["Optimizer"]
 
 #: Counters of a parameter after a step, and the numbers of its update.
-Counted = tuple[tuple[Any, ...], tuple[float, ...]]
+Counted = tuple[tuple[Any, ...], Numbers]
 
 
 class _Required:
@@ -313,14 +314,22 @@ class Optimizer:
     #: and writes: most often ``("step",)``, the count of its steps.
     _counters: tuple[str, ...] = ()
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        """Fill the state of a parameter before its first step."""
+    #: The entries of a parameter's state that are tensors of its shape and begin as zeros.
+    _buffers: tuple[str, ...] = ()
 
-    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+    def _start(self, parameter: Tensor, group: Group) -> None:
+        """Fill the state of a parameter before its first step: counters and buffers of zeros."""
+        state = self.state[parameter] if self._counters or self._buffers else {}
+        for name in self._counters:
+            state[name] = new_count()
+        for name in self._buffers:
+            state[name] = zeros_like(parameter, requires_grad=False)
+
+    def _numbers(self, group: Group, step: float) -> Numbers:
         """The numbers that the formulas of a step need; ``step`` counts from 1."""
         return ()
 
-    def _count(self, group: dict[str, Any], *counters: Any) -> Counted:
+    def _count(self, group: Group, *counters: Any) -> Counted:
         """The counters after a step that finds ``counters``, and the numbers that it needs.
 
         The first is a float; others are scalars of NumPy, of the dtype that they are kept in.
@@ -328,13 +337,7 @@ class Optimizer:
         step = counters[0] + 1
         return (step,), self._numbers(group, step)
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         """Change one parameter; ``gradient`` is the direction in which the loss grows."""
         raise NotImplementedError(f"{type(self).__name__} defines neither step nor _update")
 
@@ -561,29 +564,6 @@ def _cell(array: Any) -> Any:
 def new_count(value: float = 0.0) -> Tensor:
     """The tensor that counts the steps of a parameter, or another counter."""
     return tensor(value)
-
-
-def check_range(what: str, value: Any, valid: bool) -> None:
-    """Raise torch's error for an option out of its range."""
-    if not valid:
-        raise ValueError(f"Invalid {what}: {value}")
-
-
-def check_betas(betas: tuple[Any, ...]) -> None:
-    """Check the decays of two running means."""
-    if not isinstance(betas, (list, tuple, Tensor)):
-        raise TypeError(f"betas must be two numbers in a tuple, but got {type_name(betas)}")
-    if len(betas) != 2:
-        raise ValueError(f"betas must be two numbers, but got {betas}")
-    for index, beta in enumerate(betas):
-        check_range(f"beta parameter at index {index}", beta, 0.0 <= beta < 1.0)
-
-
-def check_rate(lr: Any) -> None:
-    """Check a learning rate, a number or a tensor of one element."""
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-    check_range("learning rate", lr, bool(lr >= 0.0))
 
 
 def _cast(parameter: Tensor, value: Any, key: Any = None) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_betas, check_range, check_rate, new_count
+from .optimizer import Optimizer
+from .options import Group, Numbers, check_options
 
 __all__ = ["RAdam"]
 
@@ -33,10 +33,7 @@ class RAdam(Optimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_range("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "maximize": maximize, "foreach": foreach, "capturable": capturable,
@@ -45,15 +42,10 @@ class RAdam(Optimizer):
         super().__init__(params, defaults)
 
     _counters = ("step",)
+    _buffers = ("exp_avg", "exp_avg_sq")
     _anew = ("lr", "betas", "eps")
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        state["step"] = new_count()
-        state["exp_avg"] = zeros_like(parameter, requires_grad=False)
-        state["exp_avg_sq"] = zeros_like(parameter, requires_grad=False)
-
-    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+    def _numbers(self, group: Group, step: float) -> Numbers:
         beta1, beta2 = group["betas"]
         rate = -float(group["lr"])
         correction = 1 - beta2**step
@@ -68,13 +60,7 @@ class RAdam(Optimizer):
         numbers = (1 - beta1, beta2, 1 - beta2, loss)
         return (*numbers, float(group["eps"]), rate / (1 - beta1**step), scale)
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         state = self.state[parameter]
         share, beta2, rest, loss, *others = numbers
         mean, square = state["exp_avg"], state["exp_avg_sq"]

@@ -7,7 +7,8 @@ from typing import Any
 from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_range, check_rate, new_count
+from .optimizer import Optimizer
+from .options import Group, Numbers, check_options
 
 __all__ = ["RMSprop"]
 
@@ -29,11 +30,7 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_range("epsilon value", eps, eps >= 0.0)
-        check_range("momentum value", momentum, momentum >= 0.0)
-        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
-        check_range("alpha value", alpha, alpha >= 0.0)
+        check_options(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         defaults = {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
@@ -42,29 +39,23 @@ class RMSprop(Optimizer):
         super().__init__(params, defaults)
 
     _counters = ("step",)
+    _buffers = ("square_avg",)
     _anew = ("lr", "alpha", "eps")
     _anew_positive = ("momentum",)
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
+    def _start(self, parameter: Tensor, group: Group) -> None:
+        super()._start(parameter, group)
         state = self.state[parameter]
-        state["step"] = new_count()
-        state["square_avg"] = zeros_like(parameter, requires_grad=False)
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_like(parameter, requires_grad=False)
         if group["centered"]:
             state["grad_avg"] = zeros_like(parameter, requires_grad=False)
 
-    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+    def _numbers(self, group: Group, step: float) -> Numbers:
         alpha = float(group["alpha"])
         return alpha, 1 - alpha, float(group["eps"]), -float(group["lr"]), float(group["momentum"])
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         state = self.state[parameter]
         alpha, share, eps, rate, momentum = numbers
         square = state["square_avg"]

@@ -7,7 +7,8 @@ from typing import Any
 from ..ops.creation.filled import full_like, zeros_like
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_rate, new_count
+from .optimizer import Optimizer, new_count
+from .options import Group, Numbers, check_rate
 
 __all__ = ["Rprop"]
 
@@ -50,7 +51,7 @@ class Rprop(Optimizer):
     _counters = ("step",)
     _anew = ("lr", "etas", "step_sizes")
 
-    def _start(self, parameter: Tensor, group: dict[str, Any]) -> None:
+    def _start(self, parameter: Tensor, group: Group) -> None:
         state = self.state[parameter]
         rate = float(group["lr"])
         state["step"] = new_count()
@@ -58,18 +59,12 @@ class Rprop(Optimizer):
         length = complex(rate, rate) if parameter.is_complex() else rate
         state["step_size"] = full_like(parameter, length, requires_grad=False)
 
-    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+    def _numbers(self, group: Group, step: float) -> Numbers:
         shrink, grow = group["etas"]
         least, most = group["step_sizes"]
         return float(shrink), float(grow), float(least), float(most)
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         state = self.state[parameter]
         shrink, grow, *bounds = numbers
         before, steps = state["prev"], state["step_size"]

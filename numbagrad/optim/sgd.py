@@ -6,7 +6,8 @@ from typing import Any
 
 from ..tensor import Tensor
 from . import update
-from .optimizer import Optimizer, check_range, check_rate
+from .optimizer import Optimizer
+from .options import Group, Numbers, check_options
 
 __all__ = ["SGD"]
 
@@ -32,9 +33,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_rate(lr)
-        check_range("momentum value", momentum, momentum >= 0.0)
-        check_range("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_options(lr=lr, momentum=momentum, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
             "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
@@ -56,16 +55,10 @@ class SGD(Optimizer):
 
     _anew_positive = ("momentum",)
 
-    def _numbers(self, group: dict[str, Any], step: float) -> tuple[float, ...]:
+    def _numbers(self, group: Group, step: float) -> Numbers:
         return -float(group["lr"]), float(group["momentum"]), 1.0 - group["dampening"]
 
-    def _update(
-        self,
-        parameter: Tensor,
-        gradient: Tensor,
-        group: dict[str, Any],
-        numbers: tuple[float, ...],
-    ) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: Group, numbers: Numbers) -> None:
         rate, momentum, share = numbers
         if not group["momentum"]:
             update.add_scaled(parameter, (parameter, gradient, rate))
