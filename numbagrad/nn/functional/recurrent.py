@@ -8,6 +8,7 @@ derived.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -240,14 +241,24 @@ def _gradients(
     given = [None if x is None else x._array for x in grads]
     found = executor.backward(mode, steps, (output, kept[0], extra), state, of_hidden._array, given)
     gates, sums, previous = [new_tensor(x) for x in found[:3]]
+
+    @functools.cache
+    def bias_grad() -> Tensor:
+        return gates.sum(0)
+
+    def hidden_bias_grad() -> Tensor:
+        if found.sums is not found.gates:
+            return sums.sum(0)
+        return bias_grad().clone() if input_bias is not None else bias_grad()
+
     makers: tuple[tuple[Any, Callable[[], Tensor]], ...] = (
         (input, lambda: gates.mm(of_input)),
         (hidden, lambda: new_tensor(found.hidden)),
         (cell, lambda: new_tensor(found.cell)),  # type: ignore[arg-type]
         (of_input, lambda: gates.t().mm(input)),
         (of_hidden, lambda: sums.t().mm(previous)),
-        (input_bias, lambda: gates.sum(0)),
-        (hidden_bias, lambda: sums.sum(0)),
+        (input_bias, bias_grad),
+        (hidden_bias, hidden_bias_grad),
     )
     present = [make for tensor, make in makers if tensor is not None]
     return tuple([make() if need else None for make, need in zip(present, needed, strict=True)])
