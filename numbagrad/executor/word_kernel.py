@@ -33,10 +33,13 @@ class WordKernel:
         self.updates = updates
         self.writes = writes
         self._run: Callable[..., bool] | None = None
+        #: Whether it has its scratch memory (:func:`with_scratch`).
+        self.has_scratch = False
         library.when_forgetting(self._forget)
 
     def _forget(self) -> None:
         self._run = None
+        self.has_scratch = False
 
     @property
     def address(self) -> int:
@@ -98,10 +101,6 @@ class WordKernel:
         library.run_kernel(self.address, np.array(packed, dtype=np.int64), total)
 
 
-#: Addresses of kernels that have their scratch memory.
-_reserved: set[int] = set()
-
-
 def with_scratch(kernel: WordKernel, words: int) -> WordKernel:
     """A kernel once it has its scratch memory, so that it cannot raise when it runs.
 
@@ -111,11 +110,10 @@ def with_scratch(kernel: WordKernel, words: int) -> WordKernel:
     Raises:
         MemoryError: if there is not enough memory.
     """
-    address = kernel.address
-    if address not in _reserved:
+    if not kernel.has_scratch:
         given = np.zeros(words, np.int64)
-        library.callable_at(address)(given.ctypes.data, 0, -1)
+        library.callable_at(kernel.address)(given.ctypes.data, 0, -1)
         if given[0] == 0:
             raise MemoryError(f"{kernel.name}: no memory for what it copies and packs")
-        _reserved.add(address)
+        kernel.has_scratch = True
     return kernel

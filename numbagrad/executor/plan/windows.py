@@ -294,9 +294,9 @@ def _common(form: Form, share: float) -> tuple[list[int], _Blocks] | None:
     words[w.CHANNEL_STEP], words[w.LENGTH] = blocks.channel_step, blocks.length
     words[w.PLANES], words[w.PLANES_AT] = blocks.planes, len(words)
     words += itertools.chain(*itertools.product(*[each.starts for each in dimensions]))
-    taps = math.prod(form.kernel)
-    words[w.KERNEL] = taps
-    most = max(1, _DEPTH // taps)
+    words[w.KERNEL] = math.prod(form.kernel)
+    taps = math.prod([max([len(taps) for _, taps in each.phases]) for each in dimensions])
+    most = max(1, _DEPTH // max(taps, 1))
     pieces = max(1, -(-form.channels // most))
     words[w.DEPTH_CHANNELS] = max(1, -(-form.channels // pieces))
     _add_phases(words, form, blocks)
