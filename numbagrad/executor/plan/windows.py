@@ -34,7 +34,7 @@ _SHARE, _UNITS = 500_000, 16
 _ROW_UNITS = 8
 
 #: Positions of a dot product, at least: its sums of vectors are joined once.
-_DOT = 1024
+_DOT = 896
 
 #: Positions along a line that are kept together as long as there is room.
 _LINE = 64
