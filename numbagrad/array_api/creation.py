@@ -15,6 +15,13 @@ from ..tensor import Tensor
 from ..utils.dlpack import from_dlpack as _from_dlpack
 from .arguments import check_device, shape_of
 
+__all__ = [
+    "__array_namespace_info__", "arange", "asarray", "astype", "can_cast", "e", "empty",
+    "empty_like", "eye", "finfo", "from_dlpack", "full", "full_like", "iinfo", "inf", "isdtype",
+    "linspace", "meshgrid", "nan", "newaxis", "ones", "ones_like", "pi", "result_type", "tril",
+    "triu", "zeros", "zeros_like",
+]  # fmt: skip
+
 REAL = (torch.float32, torch.float64)
 COMPLEX = (torch.complex64, torch.complex128)
 SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)

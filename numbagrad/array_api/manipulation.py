@@ -12,6 +12,13 @@ from ..tensor import Tensor
 from .arguments import Axis, as_dtype, axes_of, promoted
 from .creation import result_type
 
+__all__ = [
+    "argmax", "argmin", "argsort", "broadcast_arrays", "broadcast_to", "concat", "count_nonzero",
+    "expand_dims", "flip", "moveaxis", "nonzero", "permute_dims", "repeat", "reshape", "roll",
+    "searchsorted", "sort", "squeeze", "stack", "take", "take_along_axis", "tile", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unstack", "where",
+]  # fmt: skip
+
 # --- shapes ---------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,11 @@ from ..dtype import dtype as DType
 from ..tensor import Tensor
 from .arguments import Axis, as_dtype, axes_of, whole
 
+__all__ = [
+    "all", "any", "cumulative_prod", "cumulative_sum", "diff", "max", "mean", "min", "prod", "std",
+    "sum", "var",
+]  # fmt: skip
+
 
 def _sum_dtype(x: Tensor, dtype: DType | None) -> DType:
     """The dtype of a sum: the default integer of smaller integers and booleans."""

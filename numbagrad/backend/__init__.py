@@ -6,31 +6,9 @@ elements in Python, asks ``backend_of(array)``, or ``backend_for(device)`` where
 yet. ``interface.py`` says what a backend has; this room imports nothing but devices and dtypes.
 """
 
+from . import registry
 from .interface import Backend
-from .registry import (
-    address_of,
-    array_namespace,
-    backend_for,
-    backend_of,
-    device_of,
-    files,
-    foreign,
-    foreign_among,
-    home_of,
-    is_array,
-    lies_with,
-    may_share,
-    on_host,
-    refuse_foreign,
-    register,
-    shared_by,
-    shared_by_operands,
-    unregister,
-)
+from .registry import *
 
-__all__ = [
-    "Backend", "address_of", "array_namespace", "backend_for", "backend_of", "device_of", "files",
-    "foreign", "foreign_among", "home_of", "is_array", "lies_with", "may_share", "on_host",
-    "refuse_foreign",
-    "register", "shared_by", "shared_by_operands", "unregister",
-]  # fmt: skip
+__all__ = ["Backend"]
+__all__ += registry.__all__

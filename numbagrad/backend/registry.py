@@ -17,6 +17,12 @@ from .. import device as devices
 from ..device import CPU, device, get_default_device
 from .interface import Backend
 
+__all__ = [
+    "address_of", "array_namespace", "backend_for", "backend_of", "device_of", "files", "foreign",
+    "foreign_among", "home_of", "is_array", "lies_with", "may_share", "on_host", "refuse_foreign",
+    "register", "shared_by", "shared_by_operands", "unregister",
+]  # fmt: skip
+
 _BY_CLASS: dict[type, Backend] = {}
 _BY_TYPE: dict[str, Backend] = {}
 

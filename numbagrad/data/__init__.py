@@ -4,31 +4,13 @@ The names are those of ``torch.utils.data``, under which ``numbagrad/utils`` sho
 follow torch's from the same seed.
 """
 
+from . import dataset, sampler
 from .collate import default_collate, default_convert
-from .dataset import (
-    ChainDataset,
-    ConcatDataset,
-    Dataset,
-    IterableDataset,
-    StackDataset,
-    Subset,
-    TensorDataset,
-    random_split,
-)
+from .dataset import *
 from .loader import DataLoader
-from .sampler import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
+from .sampler import *
 from .worker import get_worker_info
 
-__all__ = [
-    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset",
-    "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
-    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate",
-    "default_convert", "get_worker_info", "random_split",
-]  # fmt: skip
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+__all__ += dataset.__all__
+__all__ += sampler.__all__

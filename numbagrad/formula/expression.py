@@ -11,6 +11,18 @@ import numbers
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NoReturn
 
+__all__ = [
+    "Expression", "abs", "acos", "acosh", "as_boolean", "as_expression", "asin", "asinh", "atan",
+    "atan2", "atanh", "bits", "cast", "ceil", "constant", "copysign", "cos", "cosh", "digamma",
+    "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "floor_divide", "fma", "fmod",
+    "from_bits", "gelu", "gelu_gradient", "hypot", "isfinite", "isinf", "isnan", "lgamma", "log",
+    "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
+    "minimum", "multiply_by_power", "ndtr", "near_quotient", "near_sqrt", "polygamma", "pow",
+    "reciprocal_estimate", "remainder", "rint", "rough_reciprocal", "round", "rsqrt",
+    "rsqrt_estimate", "sigmoid", "sign", "sin", "sinh", "sqrt", "substitute", "symbol", "tan",
+    "tanh", "times_power_of_two", "trunc", "trunc_divide", "where",
+]  # fmt: skip
+
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 CLASSIFICATIONS = ("isnan", "isinf", "isfinite")
 BITWISE = ("and", "or", "xor", "invert")

@@ -5,39 +5,16 @@ not there.
 """
 
 from ..absent import lacking as _lacking
-from .functions import (
-    _output_mask,  # noqa: F401 - asked for by torch's tests
-    amax,
-    amin,
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    log_softmax,
-    logaddexp,
-    logsumexp,
-    mean,
-    median,
-    norm,
-    normalize,
-    prod,
-    softmax,
-    softmin,
-    std,
-    sum,
-    var,
-)
+from .functions import *  # noqa: F403
+from .functions import __all__ as _functions
+from .functions import _output_mask  # noqa: F401 - asked for by torch's tests
 
 _ABSENT, __getattr__, _absent_names = _lacking(
     __name__,
     "use where and masked_fill, or a function of numbagrad.masked with its mask",
     "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor",
 )
-__all__ = [
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",
-    "logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum",
-    "var", *_ABSENT,
-]  # fmt: skip
+__all__ = [*_functions, *_ABSENT]
 
 
 def __dir__() -> list[str]:

@@ -390,35 +390,6 @@ def _call(
     return and_bias(input, weight, bias, geometry._replace(biases=bias._array.size))
 
 
-def _conv(
-    rank: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
-    dilation: Any, groups: int,
-) -> Tensor:  # fmt: skip
-    _check(f"conv{rank}d", rank, input, weight, bias, groups, transposed=False)
-    if isinstance(padding, str):
-        if padding not in ("same", "valid"):
-            raise RuntimeError(f"Invalid padding string: '{padding}'")
-        if padding == "same":
-            input = _same_padding(input, weight, stride, dilation, rank)
-        padding = 0
-    windows = _windows(rank, weight, stride, padding, dilation)
-    batched = input.ndim == rank + 2
-    if not batched:
-        input = input.unsqueeze(0)
-    sizes = tuple(input._array.shape[2:])
-    if min(windows.counts(sizes)) <= 0:
-        padded = " x ".join(str(n + 2 * p) for n, p in zip(sizes, windows.padding, strict=True))
-        kernel = " x ".join(map(str, windows.reach))
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({padded}). Kernel size: ({kernel}). "
-            "Kernel size can't be greater than actual input size"
-        )
-    _refuse_no_elements(input)
-    geometry = Geometry(windows, groups, sizes)
-    made = _call((_convolution, _convolution_and_bias), input, weight, bias, geometry)
-    return made if batched else made.squeeze(0)
-
-
 def _refuse_no_elements(input: Tensor) -> None:
     """Raise if a batch of images has images, with channels, that have no elements."""
     shape = input._array.shape
@@ -427,39 +398,6 @@ def _refuse_no_elements(input: Tensor) -> None:
             "Only zero batch or zero channel inputs are supported, but got input shape: "
             f"{list(shape)}"
         )
-
-
-def _conv_transpose(
-    rank: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
-    output_padding: Any, groups: int, dilation: Any,
-) -> Tensor:  # fmt: skip
-    _check(f"conv_transpose{rank}d", rank, input, weight, bias, groups, transposed=True)
-    windows = _windows(rank, weight, stride, padding, dilation)
-    extra = per_dimension(output_padding, rank, "output_padding")
-    limits = [max(pair) for pair in zip(windows.stride, windows.dilation, strict=True)]
-    if any(more >= limit for more, limit in zip(extra, limits, strict=True)):
-        raise RuntimeError(
-            "output padding must be smaller than either stride or dilation, but got output padding "
-            f"{extra}, stride {windows.stride} and dilation {windows.dilation}"
-        )
-    batched = input.ndim == rank + 2
-    if not batched:
-        input = input.unsqueeze(0)
-    sizes = tuple([
-        (n - 1) * s - 2 * p + r + more
-        for n, s, p, r, more in zip(
-            input.shape[2:], windows.stride, windows.padding, windows.reach, extra, strict=True
-        )
-    ])  # fmt: skip
-    if min(sizes) < 0:
-        raise RuntimeError(
-            f"Given input size per channel: {list(input.shape[2:])}. Calculated output size per "
-            f"channel: {list(sizes)}. Output size is too small"
-        )
-    _refuse_no_elements(input)
-    geometry = Geometry(windows, groups, sizes, transposed=True, output_padding=extra)
-    made = _call((_transposed, _transposed_and_bias), input, weight, bias, geometry)
-    return made if batched else made.squeeze(0)
 
 
 # --- convolutions ---------------------------------------------------------------------------------
@@ -477,7 +415,29 @@ def _convolution_of(rank: int, shapes: str) -> Callable[..., Tensor]:
         dilation: Sizes = 1,
         groups: int = 1,
     ) -> Tensor:
-        return _conv(rank, input, weight, bias, stride, padding, dilation, groups)
+        _check(f"conv{rank}d", rank, input, weight, bias, groups, transposed=False)
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise RuntimeError(f"Invalid padding string: '{padding}'")
+            if padding == "same":
+                input = _same_padding(input, weight, stride, dilation, rank)
+            padding = 0
+        windows = _windows(rank, weight, stride, padding, dilation)
+        batched = input.ndim == rank + 2
+        if not batched:
+            input = input.unsqueeze(0)
+        sizes = tuple(input._array.shape[2:])
+        if min(windows.counts(sizes)) <= 0:
+            padded = " x ".join(str(n + 2 * p) for n, p in zip(sizes, windows.padding, strict=True))
+            kernel = " x ".join(map(str, windows.reach))
+            raise RuntimeError(
+                f"Calculated padded input size per channel: ({padded}). Kernel size: ({kernel}). "
+                "Kernel size can't be greater than actual input size"
+            )
+        _refuse_no_elements(input)
+        geometry = Geometry(windows, groups, sizes)
+        made = _call((_convolution, _convolution_and_bias), input, weight, bias, geometry)
+        return made if batched else made.squeeze(0)
 
     return named(
         function,
@@ -506,9 +466,33 @@ def _transposed_convolution_of(rank: int, shapes: str) -> Callable[..., Tensor]:
         groups: int = 1,
         dilation: Sizes = 1,
     ) -> Tensor:
-        return _conv_transpose(
-            rank, input, weight, bias, stride, padding, output_padding, groups, dilation
-        )
+        _check(f"conv_transpose{rank}d", rank, input, weight, bias, groups, transposed=True)
+        windows = _windows(rank, weight, stride, padding, dilation)
+        extra = per_dimension(output_padding, rank, "output_padding")
+        limits = [max(pair) for pair in zip(windows.stride, windows.dilation, strict=True)]
+        if any(more >= limit for more, limit in zip(extra, limits, strict=True)):
+            raise RuntimeError(
+                "output padding must be smaller than either stride or dilation, but got output "
+                f"padding {extra}, stride {windows.stride} and dilation {windows.dilation}"
+            )
+        batched = input.ndim == rank + 2
+        if not batched:
+            input = input.unsqueeze(0)
+        sizes = tuple([
+            (n - 1) * s - 2 * p + r + more
+            for n, s, p, r, more in zip(
+                input.shape[2:], windows.stride, windows.padding, windows.reach, extra, strict=True
+            )
+        ])  # fmt: skip
+        if min(sizes) < 0:
+            raise RuntimeError(
+                f"Given input size per channel: {list(input.shape[2:])}. Calculated output size "
+                f"per channel: {list(sizes)}. Output size is too small"
+            )
+        _refuse_no_elements(input)
+        geometry = Geometry(windows, groups, sizes, transposed=True, output_padding=extra)
+        made = _call((_transposed, _transposed_and_bias), input, weight, bias, geometry)
+        return made if batched else made.squeeze(0)
 
     return named(
         function,

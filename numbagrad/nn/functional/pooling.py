@@ -179,25 +179,6 @@ def taken(name: str, input: Tensor, indices: Tensor, batched: bool, return_indic
     return (made, indices) if return_indices else made
 
 
-def _max_pool(
-    rank: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-    ceil_mode: bool, return_indices: bool,
-) -> Any:  # fmt: skip
-    windows = _windows(rank, kernel_size, stride, padding, dilation)
-    if min(windows.dilation) <= 0:
-        raise RuntimeError(
-            f"max_pool{rank}d(): dilation must be greater than zero, but got {dilation}"
-        )
-    name = f"max_pool{rank}d"
-    inputs = _batched(rank, input, name)
-    require_elements(name, inputs, 1)
-    if rank == 1 and not return_indices:
-        refuse_kinds(name, input, "iu")
-    where = _largest_of_windows(inputs, _counts(windows, inputs, ceil_mode), windows)
-    name = f"MaxPool{rank}DWithIndices"
-    return taken(name, inputs, where, inputs is input, return_indices)
-
-
 def _max_pool_of(rank: int, shapes: str) -> Callable[..., Any]:
     """``max_pool1d`` and its kin."""
 
@@ -210,9 +191,19 @@ def _max_pool_of(rank: int, shapes: str) -> Callable[..., Any]:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        return _max_pool(
-            rank, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
-        )
+        windows = _windows(rank, kernel_size, stride, padding, dilation)
+        if min(windows.dilation) <= 0:
+            raise RuntimeError(
+                f"max_pool{rank}d(): dilation must be greater than zero, but got {dilation}"
+            )
+        name = f"max_pool{rank}d"
+        inputs = _batched(rank, input, name)
+        require_elements(name, inputs, 1)
+        if rank == 1 and not return_indices:
+            refuse_kinds(name, input, "iu")
+        where = _largest_of_windows(inputs, _counts(windows, inputs, ceil_mode), windows)
+        name = f"MaxPool{rank}DWithIndices"
+        return taken(name, inputs, where, inputs is input, return_indices)
 
     return named(
         function,
@@ -370,15 +361,6 @@ avg_pool2d = _avg_pool_of(2, IMAGES)
 avg_pool3d = autocasts("float32")(_avg_pool_of(3, VOLUMES))
 
 
-def _lp_pool(
-    rank: int, input: Tensor, norm_type: Any, kernel_size: Any, stride: Any, ceil_mode: bool
-) -> Tensor:
-    windows = _windows(rank, kernel_size, stride, 0)
-    mean = _avg_pool(rank, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True)
-    total = float(np.prod(windows.kernel))
-    return (mean.sign() * relu(mean.abs()) * total).pow(1.0 / norm_type)
-
-
 def _lp_pool_of(rank: int, shapes: str) -> Callable[..., Tensor]:
     """``lp_pool1d`` and its kin."""
 
@@ -389,7 +371,10 @@ def _lp_pool_of(rank: int, shapes: str) -> Callable[..., Tensor]:
         stride: Any = None,
         ceil_mode: bool = False,
     ) -> Tensor:
-        return _lp_pool(rank, input, norm_type, kernel_size, stride, ceil_mode)
+        windows = _windows(rank, kernel_size, stride, 0)
+        mean = _avg_pool(rank, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True)
+        total = float(np.prod(windows.kernel))
+        return (mean.sign() * relu(mean.abs()) * total).pow(1.0 / norm_type)
 
     return named(
         function,
@@ -469,16 +454,6 @@ def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
     return input
 
 
-def _adaptive_max_pool(rank: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
-    name = f"adaptive_max_pool{rank}d"
-    counts = _output_sizes(name, rank, input, output_size)
-    inputs = _batched(rank, input, name)
-    refuse_kinds(name, input, "biuc")
-    require_elements(name, input, input._array.ndim - rank - (inputs is input))
-    where = _largest_of_all_parts(inputs, counts)
-    return taken(f"AdaptiveMaxPool{rank}D", inputs, where, inputs is input, return_indices)
-
-
 def _largest_in_parts(array: Array, counts: tuple[int, ...]) -> Array:
     """Flat indices of the largest elements of parts of the spatial dimensions of (N, C, ...).
 
@@ -533,7 +508,13 @@ def _largest_of_parts(rank: int, shapes: str) -> Callable[..., Any]:
     """``adaptive_max_pool1d`` and its kin."""
 
     def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        return _adaptive_max_pool(rank, input, output_size, return_indices)
+        name = f"adaptive_max_pool{rank}d"
+        counts = _output_sizes(name, rank, input, output_size)
+        inputs = _batched(rank, input, name)
+        refuse_kinds(name, input, "biuc")
+        require_elements(name, input, input._array.ndim - rank - (inputs is input))
+        where = _largest_of_all_parts(inputs, counts)
+        return taken(f"AdaptiveMaxPool{rank}D", inputs, where, inputs is input, return_indices)
 
     return named(
         function,

@@ -1,16 +1,7 @@
 """``torch.nn.modules.dropout``: dropout, at torch's path."""
 
-from ..dropout import (
-    AlphaDropout,
-    Dropout,
-    Dropout1d,
-    Dropout2d,
-    Dropout3d,
-    FeatureAlphaDropout,
-)
+from .. import dropout as _dropout
+from ..dropout import *
 from ..dropout import _Dropout as _DropoutNd
 
-__all__ = [
-    "AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d",
-    "FeatureAlphaDropout",
-]  # fmt: skip
+__all__ = [*_dropout.__all__]

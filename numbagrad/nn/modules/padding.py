@@ -1,28 +1,8 @@
 """``torch.nn.modules.padding``: padding, at torch's path."""
 
-from ..padding import (
-    CircularPad1d,
-    CircularPad2d,
-    CircularPad3d,
-    ConstantPad1d,
-    ConstantPad2d,
-    ConstantPad3d,
-    ReflectionPad1d,
-    ReflectionPad2d,
-    ReflectionPad3d,
-    ReplicationPad1d,
-    ReplicationPad2d,
-    ReplicationPad3d,
-    ZeroPad1d,
-    ZeroPad2d,
-    ZeroPad3d,
-)
+from .. import padding as _padding
+from ..padding import *
 from ..padding import _CircularPad as _CircularPadNd
 from ..padding import _ConstantPad as _ConstantPadNd
 
-__all__ = [
-    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
-    "ConstantPad3d", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
-    "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d",
-    "ZeroPad3d",
-]  # fmt: skip
+__all__ = [*_padding.__all__]

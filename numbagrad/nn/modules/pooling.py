@@ -1,39 +1,14 @@
 """``torch.nn.modules.pooling``: pooling, at torch's path."""
 
-from ..pooling import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d,
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    LPPool1d,
-    LPPool2d,
-    LPPool3d,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,
-)
+from .. import pooling as _pooling
+from .. import unpooling as _unpooling
+from ..pooling import *
 from ..pooling import _AdaptiveAvgPool as _AdaptiveAvgPoolNd
 from ..pooling import _AdaptiveMaxPool as _AdaptiveMaxPoolNd
 from ..pooling import _AvgPool as _AvgPoolNd
 from ..pooling import _LPPool as _LPPoolNd
 from ..pooling import _MaxPool as _MaxPoolNd
-from ..unpooling import (
-    FractionalMaxPool2d,
-    FractionalMaxPool3d,
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
-)
+from ..unpooling import *
 from ..unpooling import _MaxUnpool as _MaxUnpoolNd
 
-__all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
-    "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d",
-    "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
-]  # fmt: skip
+__all__ = [*_pooling.__all__, *_unpooling.__all__]

@@ -1,17 +1,9 @@
 """``torch.nn.modules.transformer``: transformers, at torch's path."""
 
-from ..transformer import (
-    Transformer,
-    TransformerDecoder,
-    TransformerDecoderLayer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
+from .. import transformer as _transformer
+from ..transformer import *
 from ..transformer import (
     _activation as _get_activation_fn,
 )
 
-__all__ = [
-    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
-    "TransformerEncoderLayer",
-]  # fmt: skip
+__all__ = [*_transformer.__all__]

@@ -6,6 +6,7 @@ and the tests read the register `POINTWISE`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -136,3 +137,7 @@ def define(
     definition = PointwiseDefinition(name, formula, domain=intervals, grad_fn=grad_fn, **rest)
     POINTWISE[name] = definition
     return definition
+
+
+#: A function of floats, to which integers are converted, whose formula holds for complex operands.
+analytic = functools.partial(define, result="float", complex=HOLOMORPHIC)

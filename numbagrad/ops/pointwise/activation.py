@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 from ...formula import abs, exp, expm1, gelu, log1p, maximum, minimum, sigmoid, tanh, where
-from ..operators.definition import HOLOMORPHIC, Refused, define
+from ..operators.definition import HOLOMORPHIC, Refused, analytic, define
 from .domains import NONZERO, POSITIVE
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -16,12 +16,10 @@ SELU_SCALE = 1.0507009873554805
 
 # Activations
 
-define(
+analytic(
     "sigmoid",
     lambda x: sigmoid(x),
     gradient={"x": lambda grad, result: grad * (1 - result) * result},
-    result="float",
-    complex=HOLOMORPHIC,
 )
 define(
     "log_sigmoid",
@@ -167,14 +165,12 @@ define(
     in_place=False,
     grad_fn="DivBackward0",
 )
-define(
+analytic(
     "tanhshrink",
     lambda x: x - tanh(x),
     gradient={"x": lambda grad, x: grad * (tanh(x) * tanh(x))},
-    result="float",
     in_place=False,
     grad_fn="SubBackward0",
-    complex=HOLOMORPHIC,
 )
 define(
     "hardsigmoid",

@@ -23,7 +23,7 @@ from ...formula import (
     trunc_divide,
     where,
 )
-from ..operators.definition import HOLOMORPHIC, ComplexRule, Refused, define
+from ..operators.definition import HOLOMORPHIC, ComplexRule, Refused, analytic, define
 from .domains import NONZERO, ORDERED, POSITIVE
 
 # What torch refuses of operands whose promoted dtype it would take. Each is given the dtypes of the
@@ -136,14 +136,12 @@ define(
     complex=HOLOMORPHIC,
 )
 define("mul", lambda x, y: x * y, aliases=("multiply",), complex=HOLOMORPHIC, takes_numbers=True)
-define(
+analytic(
     "div",
     lambda x, y: x / y,
     gradient={"y": lambda grad, x, y: -grad * ((x / y) / y)},
     domain={"y": NONZERO},
-    result="float",
     aliases=("divide", "true_divide"),
-    complex=HOLOMORPHIC,
     takes_numbers=True,
 )
 define(
@@ -201,16 +199,14 @@ define(
     result="float",
     complex=ComplexRule(formula=complex.reciprocal),
 )
-define(
+analytic(
     "rdiv",
     lambda x, number: (1 / x) * number,
     domain={"x": NONZERO, "number": (2.0, 3.0)},
     scalars={"number": None},
     promoting=("number",),
-    result="float",
     in_place=False,
     grad_fn="MulBackward0",
-    complex=HOLOMORPHIC,
     converted=("number",),
 )
 define(
@@ -454,19 +450,15 @@ define(
     grad_fn="PowBackward0",
     complex=ComplexRule(formula=lambda x: complex.reciprocal(x * x)),
 )
-define(
+analytic(
     "sqrt",
     lambda x: sqrt(x),
     gradient={"x": lambda grad, result: grad / (2 * result)},
     domain={"x": POSITIVE},
-    result="float",
-    complex=HOLOMORPHIC,
 )
-define(
+analytic(
     "rsqrt",
     lambda x: rsqrt(x),
     gradient={"x": lambda grad, result: -0.5 * grad * (result * result * result)},
     domain={"x": POSITIVE},
-    result="float",
-    complex=HOLOMORPHIC,
 )

@@ -42,45 +42,20 @@ from ...formula import (
     tanh,
     where,
 )
-from ..operators.definition import HOLOMORPHIC, ComplexRule, Refused, define
+from ..operators.definition import ComplexRule, Refused, analytic, define
 from .domains import NONZERO, POSITIVE, UNIT, WITHIN_ONE
 
 LN2 = math.log(2.0)
 
 # Exponentials and logarithms
 
-define(
-    "exp",
-    lambda x: exp(x),
-    gradient={"x": lambda grad, result: grad * result},
-    result="float",
-    complex=HOLOMORPHIC,
-)
-define(
-    "exp2",
-    lambda x: exp2(x),
-    gradient={"x": lambda grad, result: grad * result * LN2},
-    result="float",
-    complex=HOLOMORPHIC,
-)
-define(
-    "expm1",
-    lambda x: expm1(x),
-    gradient={"x": lambda grad, result: grad * (result + 1)},
-    result="float",
-    complex=HOLOMORPHIC,
-)
-define("log", lambda x: log(x), domain={"x": POSITIVE}, result="float", complex=HOLOMORPHIC)
-define(
-    "log1p",
-    lambda x: log1p(x),
-    domain={"x": (-0.9, 3.0)},
-    result="float",
-    grad_fn="Log1PBackward0",
-    complex=HOLOMORPHIC,
-)
-define("log2", lambda x: log2(x), domain={"x": POSITIVE}, result="float", complex=HOLOMORPHIC)
-define("log10", lambda x: log10(x), domain={"x": POSITIVE}, result="float", complex=HOLOMORPHIC)
+analytic("exp", lambda x: exp(x), gradient={"x": lambda grad, result: grad * result})
+analytic("exp2", lambda x: exp2(x), gradient={"x": lambda grad, result: grad * result * LN2})
+analytic("expm1", lambda x: expm1(x), gradient={"x": lambda grad, result: grad * (result + 1)})
+analytic("log", lambda x: log(x), domain={"x": POSITIVE})
+analytic("log1p", lambda x: log1p(x), domain={"x": (-0.9, 3.0)}, grad_fn="Log1PBackward0")
+analytic("log2", lambda x: log2(x), domain={"x": POSITIVE})
+analytic("log10", lambda x: log10(x), domain={"x": POSITIVE})
 define(
     "logaddexp",
     lambda x, y: where(isinf(x) & (x == y), x, maximum(x, y) + log1p(exp(-abs(x - y)))),
@@ -159,33 +134,17 @@ define(
 
 # Trigonometric functions and their inverses
 
-define("sin", lambda x: sin(x), result="float", complex=HOLOMORPHIC)
-define("cos", lambda x: cos(x), result="float", complex=HOLOMORPHIC)
-define(
+analytic("sin", lambda x: sin(x))
+analytic("cos", lambda x: cos(x))
+analytic(
     "tan",
     lambda x: tan(x),
     gradient={"x": lambda grad, result: grad * (1 + result * result)},
     domain={"x": (-1.3, 1.3)},
-    result="float",
-    complex=HOLOMORPHIC,
 )
-define(
-    "asin",
-    lambda x: asin(x),
-    domain={"x": WITHIN_ONE},
-    result="float",
-    aliases=("arcsin",),
-    complex=HOLOMORPHIC,
-)
-define(
-    "acos",
-    lambda x: acos(x),
-    domain={"x": WITHIN_ONE},
-    result="float",
-    aliases=("arccos",),
-    complex=HOLOMORPHIC,
-)
-define("atan", lambda x: atan(x), result="float", aliases=("arctan",), complex=HOLOMORPHIC)
+analytic("asin", lambda x: asin(x), domain={"x": WITHIN_ONE}, aliases=("arcsin",))
+analytic("acos", lambda x: acos(x), domain={"x": WITHIN_ONE}, aliases=("arccos",))
+analytic("atan", lambda x: atan(x), aliases=("arctan",))
 define(
     "atan2",
     lambda y, x: atan2(y, x),
@@ -197,7 +156,7 @@ define(
     result="float",
     aliases=("arctan2",),
 )
-define(
+analytic(
     "sinc",
     lambda x: where(x == 0, 1, sin(math.pi * x) / (math.pi * x)),
     gradient={
@@ -208,8 +167,6 @@ define(
         )
     },
     domain={"x": NONZERO},
-    result="float",
-    complex=HOLOMORPHIC,
 )
 define(
     "deg2rad",
@@ -228,16 +185,14 @@ define(
 
 # Hyperbolic functions and their inverses
 
-define("sinh", lambda x: sinh(x), result="float", complex=HOLOMORPHIC)
-define("cosh", lambda x: cosh(x), result="float", complex=HOLOMORPHIC)
-define(
+analytic("sinh", lambda x: sinh(x))
+analytic("cosh", lambda x: cosh(x))
+analytic(
     "tanh",
     lambda x: tanh(x),
     gradient={"x": lambda grad, result: grad * ((1 - result) * (1 + result))},
-    result="float",
-    complex=HOLOMORPHIC,
 )
-define("asinh", lambda x: asinh(x), result="float", aliases=("arcsinh",), complex=HOLOMORPHIC)
+analytic("asinh", lambda x: asinh(x), aliases=("arcsinh",))
 define(
     "acosh",
     lambda x: acosh(x),
@@ -252,14 +207,7 @@ define(
         tangent={"x": lambda tangent, x: complex.rsqrt(x - 1) * complex.rsqrt(x + 1) * tangent},
     ),
 )
-define(
-    "atanh",
-    lambda x: atanh(x),
-    domain={"x": WITHIN_ONE},
-    result="float",
-    aliases=("arctanh",),
-    complex=HOLOMORPHIC,
-)
+analytic("atanh", lambda x: atanh(x), domain={"x": WITHIN_ONE}, aliases=("arctanh",))
 
 # Special functions
 

@@ -4,21 +4,23 @@
 
 from __future__ import annotations
 
+import functools
+
 from ...formula import abs, exp, isnan, log, log1p, maximum, minimum, sigmoid, where
 from ..operators.definition import Refused, define
 from .domains import POSITIVE, UNIT
 
 # Losses, element by element
 
-define(
+define_loss = functools.partial(define, dtypes="float", in_place=False)
+
+define_loss(
     "mse_loss",
     lambda x, target: (x - target) * (x - target),
     gradient={
         "x": lambda grad, x, target: 2 * (x - target) * grad,
         "target": lambda grad, x, target: 2 * (target - x) * grad,
     },
-    dtypes="float",
-    in_place=False,
 )
 define(
     "l1_loss",
@@ -28,7 +30,7 @@ define(
     in_place=False,
     grad_fn="AbsBackward0",
 )
-define(
+define_loss(
     "smooth_l1_loss",
     lambda x, target, beta: where(
         abs(x - target) < beta,
@@ -41,11 +43,9 @@ define(
     },
     domain={"x": ((-0.4, 0.4), (2.0, 3.0)), "target": (-0.4, 0.4), "beta": (0.9, 1.1)},
     scalars={"beta": 1.0},
-    dtypes="float",
-    in_place=False,
     converted=("beta",),
 )
-define(
+define_loss(
     "huber_loss",
     lambda x, target, delta: where(
         abs(x - target) <= delta,
@@ -58,11 +58,9 @@ define(
     },
     domain={"x": ((-0.4, 0.4), (2.0, 3.0)), "target": (-0.4, 0.4), "delta": (0.9, 1.1)},
     scalars={"delta": 1.0},
-    dtypes="float",
-    in_place=False,
     converted=("delta",),
 )
-define(
+define_loss(
     "binary_cross_entropy",
     lambda x, target: (target - 1) * maximum(log1p(-x), -100) - target * maximum(log(x), -100),
     gradient={
@@ -70,10 +68,8 @@ define(
         "target": lambda grad, x: grad * (maximum(log1p(-x), -100) - maximum(log(x), -100)),
     },
     domain={"x": UNIT, "target": (0.0, 1.0)},
-    dtypes="float",
-    in_place=False,
 )
-define(
+define_loss(
     "binary_cross_entropy_with_logits",
     lambda x, target: (1 - target) * x - (minimum(x, 0) - log1p(exp(-abs(x)))),
     gradient={
@@ -81,10 +77,8 @@ define(
         "target": lambda grad, x: -x * grad,
     },
     domain={"target": (0.0, 1.0)},
-    dtypes="float",
-    in_place=False,
 )
-define(
+define_loss(
     "binary_cross_entropy_with_logits_weighted",
     lambda x, target, pos_weight: (
         (1 - target) * x - ((pos_weight - 1) * target + 1) * (minimum(x, 0) - log1p(exp(-abs(x))))
@@ -98,28 +92,20 @@ define(
         ),
     },
     domain={"target": (0.0, 1.0), "pos_weight": POSITIVE},
-    dtypes="float",
-    in_place=False,
     grad_fn="BinaryCrossEntropyWithLogitsBackward0",
 )
-define(
+define_loss(
     "kl_div",
     lambda x, target: (
         where(isnan(target), target, where(target == 0, 0, target * log(target))) - target * x
     ),
     gradient={"x": lambda grad, target: -grad * target},
     domain={"target": POSITIVE},
-    dtypes="float",
-    in_place=False,
     grad_fn="SubBackward0",
     complex=Refused("kl_div: Complex inputs not supported.", RuntimeError),
 )
-define(
-    "kl_div_log_target",
-    lambda x, target: exp(target) * (target - x),
-    dtypes="float",
-    in_place=False,
-    grad_fn="MulBackward0",
+define_loss(
+    "kl_div_log_target", lambda x, target: exp(target) * (target - x), grad_fn="MulBackward0"
 )
 
 

@@ -1,23 +1,6 @@
 """``torch.utils.data.dataset``: datasets, at torch's path."""
 
-from ...data.dataset import (
-    ChainDataset,
-    ConcatDataset,
-    Dataset,
-    IterableDataset,
-    StackDataset,
-    Subset,
-    TensorDataset,
-    random_split,
-)
+from ...data import dataset as _dataset
+from ...data.dataset import *
 
-__all__ = [
-    "ChainDataset",
-    "ConcatDataset",
-    "Dataset",
-    "IterableDataset",
-    "StackDataset",
-    "Subset",
-    "TensorDataset",
-    "random_split",
-]
+__all__ = [*_dataset.__all__]

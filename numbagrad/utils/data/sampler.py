@@ -1,19 +1,6 @@
 """``torch.utils.data.sampler``: orders of samples, at torch's path."""
 
-from ...data.sampler import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
+from ...data import sampler as _sampler
+from ...data.sampler import *
 
-__all__ = [
-    "BatchSampler",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "SubsetRandomSampler",
-    "WeightedRandomSampler",
-]
+__all__ = [*_sampler.__all__]
