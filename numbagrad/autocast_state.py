@@ -7,12 +7,12 @@ to know whether anything is set.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from .dispatch import layers
 from .dtype import bfloat16, dtype, float16
+from .thread_settings import ThreadSettings
 
 
 class Settings(NamedTuple):
@@ -27,11 +27,13 @@ class Settings(NamedTuple):
         return dict(self.dtypes)[device_type] if device_type in self.enabled else None
 
 
-class _State(threading.local):
+class _State(ThreadSettings):
     """The switches of this thread; a new thread casts nothing."""
 
+    initial: ClassVar[dict[str, Any]] = {"settings": Settings()}
+
     def __init__(self) -> None:
-        self.settings = Settings()
+        self.settings = self.initial["settings"]
         #: How many contexts are open; the cache lives as long as there is one.
         self.nesting = 0
         #: Leaves that were cast, by what they were: see ``dispatch/autocast.py``.

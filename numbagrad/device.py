@@ -7,9 +7,10 @@ is a name only: making one does not ask whether the hardware is there.
 from __future__ import annotations
 
 import re
-import threading
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
+
+from .thread_settings import ThreadSettings
 
 #: Names of device types: those of torch that are known here, and those of registered backends.
 DEVICE_TYPES = ["cpu", "cuda"]
@@ -138,8 +139,10 @@ def _checked_index(index: Any) -> int:
 CPU = device("cpu")
 
 
-class _Defaults(threading.local):
+class _Defaults(ThreadSettings):
     """The device of one thread's creation functions: the innermost ``with`` block, or `base`."""
+
+    initial: ClassVar[dict[str, Any]] = {"current": CPU}
 
     def __init__(self) -> None:
         self.base = CPU

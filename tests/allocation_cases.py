@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import gc
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -23,7 +22,6 @@ from numbagrad.executor.word_kernel import WordKernel
 from numbagrad.ops.operators import native_launchers
 from numbagrad.ops.operators.pointwise_operator import pointwise
 from numbagrad.program.compiled_guards import Guards
-from numbagrad.program.program import Program
 
 NATIVE = pathlib.Path(builtin.__file__).parent.parent / "native"
 
@@ -411,6 +409,7 @@ def operators() -> Iterator[Case]:
 def programs() -> Iterator[Case]:
     """Replays of compiled steps, composites, and guards."""
     weight = tensor(8, 8, requires_grad=True)
+    z = tensor(4, 8, requires_grad=True) * 1  # no leaf: those remember who asked for next_functions
     buffer, x, y = torch.ones(300), tensor(4, 8), tensor(300)
 
     @torch.compile
@@ -421,6 +420,10 @@ def programs() -> Iterator[Case]:
     def writes(y: Any) -> Any:
         buffer.add_(y)
         return y * 2
+
+    @torch.compile
+    def learns(z: Any) -> Any:
+        return (z * x).tanh().sum(1), z.exp()
 
     def train() -> Any:
         weight.grad = None
@@ -434,12 +437,18 @@ def programs() -> Iterator[Case]:
             forward(x), writes(y)
     for _ in range(6):
         step()
-    replay = ["replay.holds", "replay.replay"]
-    yield Case("forward", _no_grad(lambda: forward(x)), replay, (), [x, weight])
+        made = learns(z)
+        torch.autograd.grad(made, z, made, retain_graph=True)
+    replay, call = ["replay.holds", "replay.replay"], ["compiled_call.call"]
+    yield Case("forward with a node", lambda: learns(z), call, (), [x, z])
+    yield Case("forward", _no_grad(lambda: forward(x)), call, (), [x, weight])
     yield Case(
-        "writes", _no_grad(lambda: writes(y)), replay, (), [y, buffer],
+        "writes", _no_grad(lambda: writes(y)), call, (), [y, buffer],
         _keeping_cell(buffer), seen(buffer),
     )  # fmt: skip
+    node = made[0].grad_fn
+    backward = _no_grad(lambda: node.backward(*made))
+    yield Case("backward", backward, ["compiled_backward.backward"], (), [z, *made])
     yield Case("step", step, replay, (), [x, weight])
     norm = tensor(8, requires_grad=True)
     composite = lambda: torch.nn.functional.layer_norm(x, (8,), norm)  # noqa: E731
@@ -449,8 +458,7 @@ def programs() -> Iterator[Case]:
     guards = Guards([({"a": 1, "b": 2}, ["a", "b", 1, 2]), ([1, 2], [1, 2])])
     yield Case("guards", guards.unchanged, ["guards.unchanged"])
 
-    found = [x for x in gc.get_objects() if isinstance(x, Program) and x.native is not None]
-    program = next(x for x in found if x.native.table is not None)
+    program = forward._latest.captured.program
     results = [np.ones_like(memory.array) for memory in program.results]
     whole = [*[np.ones(view.shape, view.dtype) for view in program.given], *results]
     arrays = [whole[slot] for slot in program.native.slots]

@@ -25,6 +25,7 @@ from ..backend import foreign
 from ..executor.memory.arrays import copy_elements, filled
 from ..executor.plan.operations import Array, Memory, View, may_raise
 from ..ops.operators.program_call import ProgramCall
+from ..program import timing
 from ..program.backend_program import (
     BackendProgram,
     MixedDevicesError,
@@ -36,6 +37,8 @@ from ..program.fusion import CPU_PASSES, optimise
 from ..program.program import Program, as_view
 from ..program.trace import Trace
 from ..tensor import Tensor, new_tensor
+from . import direct_backward
+from .direct_backward import DirectBackward, is_long
 
 
 class CannotDifferentiate(Exception):  # noqa: N818 - a signal to the caller
@@ -64,6 +67,7 @@ class Walk:
     results: list[View | None]
     sources: Sequence[Any]
     reads: Sequence[int] = ()
+    _direct: DirectBackward | None = None
 
     @functools.cached_property
     def program(self) -> Program:
@@ -108,6 +112,21 @@ class Walk:
             return None
         return None if any(map(may_raise, program.operations)) else ProgramCall(program)
 
+    @property
+    def direct(self) -> DirectBackward | None:
+        """The walk from a node in one call; None if there is none, or not yet."""
+        if self._direct is None and self._may_be_direct and direct_backward.is_ready():
+            places = [place for place, _ in self._places]
+            self._direct = DirectBackward(
+                CompiledFunctionBackward, self.program, self.roots, self.reads, places
+            )
+        return self._direct
+
+    @functools.cached_property
+    def _may_be_direct(self) -> bool:
+        whole = all([part is None for _, part in self._places])
+        return self._call is not None and whole and not is_long(self.program)
+
     @functools.cached_property
     def _places(self) -> list[tuple[int | None, View | None]]:
         """For the gradient of each input the number of the result, and the view if it is a part."""
@@ -141,6 +160,8 @@ class Backward:
     saved: list[Memory]
     given: list[Memory]
     pair: Callable[[], Any] = lambda: None
+    #: ``direct(node, *gradients)``, :meth:`run` in compiled code; None for what is left to Python.
+    direct: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
         places = {memory: k for k, memory in enumerate([*self.saved, *self.given])}
@@ -165,6 +186,8 @@ class Backward:
         ``kept`` holds arrays for ``saved`` and ``given``, ``numbers`` what the forward was given.
         """
         if all([gradient is not None for gradient in gradients]):
+            if self.direct is None and (found := self.together.direct) is not None:
+                self.direct = found.call
             return self.together.run(gradients, kept, numbers)  # type: ignore[arg-type]
         chosen = [k for k, gradient in enumerate(gradients) if gradient is not None]
         if self.alone and (self.linear or len(chosen) < 2):
@@ -220,6 +243,7 @@ def capture_backward(
     if any([node._hooks is not None for node in nodes]):
         raise CannotDifferentiate("a graph with hooks that outlives the function")
     _check_independent(inputs)
+    trace.when_walked = lambda tensors: None  # these walks end at the inputs
     start = len(trace.operations)
     random = np.random.default_rng(0)
     given = [
@@ -374,6 +398,11 @@ class CompiledFunctionBackward(Node):
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         """The gradients of the inputs, by the second program."""
+        direct = self.plan.direct
+        if direct is not None and timing.active is None:
+            found: tuple[Any, ...] | None = direct(self, *grads)
+            if found is not None:
+                return found
         if grad_mode.enabled:
             raise RuntimeError(
                 "compile: the gradient of a compiled function cannot be differentiated again; "

@@ -24,6 +24,7 @@ from ..structure import LEAF, rebuild
 from ..tensor import Tensor
 from .argument_numbers import ArgumentNumbers
 from .backward import CompiledFunctionBackward
+from .direct_call import DirectCall, is_simple
 from .effects import COMPUTED, KNOWN, MADE, Effects, Place, Run, finder_of_all, version_cell_of
 from .memory_layout import Layout
 from .reachable_state import ReachableState, extras_of
@@ -125,6 +126,10 @@ class CapturedCall(ProgramPair):
         self._counts = [state for state in states if state is not None]
         #: Whether a run is one call of compiled code, with nothing around it.
         self._runs_alone = not (self._may_raise or self._counts or program.sources)
+        #: The call in compiled code, where that may do all of it.
+        self.direct: DirectCall | None = None
+        if on_cpu and self._runs_alone and not self.numbers.free and is_simple(program, effects):
+            self.direct = DirectCall(self._replay, program, effects, CHANGED)
         #: How often Python had to look whether the program holds.
         self._looks = 0
         #: The arrays that the program is given of arguments: the place of each, and the argument.
@@ -222,8 +227,12 @@ class CapturedCall(ProgramPair):
         # Compiled code knows numbers by their identity.
         arguments = self.numbers.known(given) if numbers else given
         keep = self._replay.holds(*arguments)
-        if keep is None or not (self.reachable.unchanged() or self.reachable.hold()):
+        if keep is None:
             return CHANGED
+        if not self.reachable.unchanged():
+            if not self.reachable.hold():
+                return CHANGED
+            self._replay.guard(self.reachable.guards)
         if numbers:
             self.numbers.give(given)
         if self._replay.run is None or timing.active is not None:
@@ -409,6 +418,7 @@ class CapturedCall(ProgramPair):
                 {id(place.find(leaves)): not flag for place, flag in self._effects.flags},
             )
         )  # fmt: skip
+        self._replay.guard(self.reachable.guards)
 
     @staticmethod
     def _value(reference: tuple[int, Any], run: Run) -> Any:

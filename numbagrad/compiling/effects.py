@@ -92,9 +92,12 @@ class Made:
     @property
     def is_alone(self) -> bool:
         """Whether it is a whole result, and shares nothing with other values of its run."""
-        if self.result is None or self.output is not None or self.base is not None:
-            return False
-        if self.is_unrecorded:
+        return self.output is None and self.is_whole
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of a result, and no view of another tensor."""
+        if self.result is None or self.base is not None or self.is_unrecorded:
             return False
         view, array = self.view, self.view.memory.array
         whole = view.shape == array.shape and view.strides == array.strides and not view.offset
@@ -225,6 +228,12 @@ class Live:
     """The backward of results with a live graph, and where a run finds what it needs.
 
     ``made`` are the tensors that the call leaves behind: some are in memory that is kept.
+
+    Attributes:
+        inputs: the tensors that have edges.
+        outputs: how many tensors the node has made.
+        saved: the results of the program that are kept.
+        handed_out: the tensors in memory that is kept.
     """
 
     def __init__(
@@ -237,10 +246,10 @@ class Live:
         made: Sequence[Made],
     ):
         self.backward = backward
-        self._handed_out = [each for each in made if each.view.memory in backward.saved]
+        self.handed_out = [each for each in made if each.view.memory in backward.saved]
         self.inputs = inputs
         self.outputs = outputs
-        self._saved = [results.index(memory) for memory in backward.saved]
+        self.saved = [results.index(memory) for memory in backward.saved]
         self._owners = owners
 
     @functools.cached_property
@@ -251,11 +260,16 @@ class Live:
         """
         return [(self._owners[m][0], _cut(m, self._owners[m][1])) for m in self.backward.given]
 
+    @property
+    def whole_given(self) -> list[Place] | None:
+        """The tensors whose arrays are kept; None if a part of one is."""
+        return None if any([cut for _, cut in self._given]) else [place for place, _ in self._given]
+
     def node(
         self, results: Sequence[Array], leaves: Sequence[Any], numbers: Sequence[float]
     ) -> CompiledFunctionBackward:
         """The node of one run, which was given these numbers."""
-        kept = [results[place] for place in self._saved]
+        kept = [results[place] for place in self.saved]
         watched = []
         for place, cut in self._given:
             tensor = place.find(leaves)
@@ -282,12 +296,12 @@ class Live:
             return None
         if isinstance(made.cell, Place) or made.cell == INFERENCE or self.outputs > 1:
             return None
-        if any([each is not made for each in self._handed_out]):
+        if any([each is not made for each in self.handed_out]):
             return None
         place, output, version = made.result, made.output, made.version
         view = None if made.view == whole(made.view.memory) else made.view
         shared = made.cell is not None
-        kept = bool(self._handed_out)
+        kept = bool(self.handed_out)
 
         def find(
             results: Sequence[Array], leaves: Sequence[Any], numbers: Sequence[float]
@@ -305,7 +319,7 @@ class Live:
 
     def watch_results(self, run: Run) -> None:
         """Have the node of a run notice if its caller writes a result that it keeps."""
-        for made in self._handed_out:
+        for made in self.handed_out:
             tensor = made.make(run)
             cell = tensor._version_cell
             if cell is None:

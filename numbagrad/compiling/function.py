@@ -23,6 +23,7 @@ from ..dtype import dtype
 from ..executor import capture
 from ..executor.mode import NATIVE
 from ..executor.threads.forking import new_lock
+from ..program import timing
 from ..program.callers import is_library
 from ..program.input_numbers import NumberInputs
 from ..structure import LEAF, flatten, picker
@@ -50,8 +51,8 @@ MANY_SIGNATURES = 64
 
 _OWN_ATTRIBUTES = frozenset(
     (
-        "_function", "_fullgraph", "_broken", "_programs", "_latest", "_quick", "_looked_at",
-        "_useless", "_given_up", "_reason", "_lock", "_states",
+        "_function", "_fullgraph", "_broken", "_programs", "_latest", "_quick", "_direct",
+        "_looked_at", "_useless", "_given_up", "_reason", "_lock", "_states",
     )
 )  # fmt: skip
 
@@ -101,6 +102,8 @@ class CompiledFunction:
         self._latest: _Latest | None = None
         #: The same, where the arguments are leaves themselves: no list, tuple, dict or keyword.
         self._quick: _Quick | None = None
+        #: The same in compiled code; it returns CHANGED if it cannot tell that the program holds.
+        self._direct: Callable[..., Any] | None = None
         self._useless = 0
         self._states = States()
         #: The function in pieces, if there is a line that no program can hold.
@@ -128,26 +131,43 @@ class CompiledFunction:
         return type(self)(copy.deepcopy(self._function, memo), self._fullgraph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # The quick way, for most calls: written for speed, since a small step takes microseconds.
+        # The quick ways, for most calls: written for speed, since a small step takes microseconds.
         try:
-            quick = self._quick
-            if (
-                quick is not None
-                and capture.active is None
-                and not kwargs
-                and not contexts.count
-                and global_settings() == quick[0]
-            ):
-                leaves = args if quick[2] is None else quick[2](args)
-                if leaves is not None:
-                    with self._lock:
-                        result = quick[1].replay(leaves)
+            if capture.active is None and not kwargs and not contexts.count:
+                direct = self._direct
+                if direct is not None and timing.active is None:
+                    result = direct(*args)
                     if result is not CHANGED:
                         return result
+                result = self._replay_quickly(args)
+                if result is not CHANGED:
+                    return result
             return self._call(args, kwargs)
         except Failed:
             pass  # the function raises as well, or does something else then
         return self._function(*args, **kwargs)
+
+    def _replay_quickly(self, args: tuple[Any, ...]) -> Any:
+        """The result of the program that ran last, if that holds; else CHANGED."""
+        quick = self._quick
+        if quick is None or global_settings() != quick[0]:
+            return CHANGED
+        leaves = args if quick[2] is None else quick[2](args)
+        if leaves is None:
+            return CHANGED
+        with self._lock:
+            result = quick[1].replay(leaves)
+            if self._direct is None and quick[2] is None and quick[1].direct is not None:
+                self._direct = quick[1].direct.of(quick[0])
+        return result
+
+    def _be_quick(self, latest: _Latest, with_keywords: bool) -> None:
+        """Have the next calls try the program that runs now, in compiled code if that is there."""
+        self._latest = latest
+        self._quick = quick = None if with_keywords else _quick_way(*latest)
+        direct = latest.captured.direct
+        flat = quick is not None and quick[2] is None
+        self._direct = direct.of(latest.settings) if flat and direct is not None else None
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that the quick way does not take."""
@@ -198,12 +218,12 @@ class CompiledFunction:
         key = (structure, settings, *_signatures(leaves))
         with self._lock:
             for captured in self._programs.get(key, ()):
-                if captured.holds(leaves):
-                    latest = self._latest = _Latest(settings, captured, structure)
-                    self._quick = None if kwargs else _quick_way(*latest)
+                result = captured.replay(tuple(leaves))  # it may be one that ran before the latest
+                if result is CHANGED and captured.holds(leaves):
                     result = captured.run(leaves)
-                    if result is not CHANGED:
-                        return result
+                if result is not CHANGED:
+                    self._be_quick(_Latest(settings, captured, structure), bool(kwargs))
+                    return result
             if not self._may_capture(key, leaves):
                 return CHANGED
             return self._capture_call(key, structure, leaves, args, kwargs)
@@ -225,7 +245,7 @@ class CompiledFunction:
             return self._record(key, call_capture)
         finally:
             if self._given_up or self._broken is not None:
-                self._quick = None
+                self._quick = self._direct = None
 
     def _may_capture(self, key: Any, leaves: list[Any]) -> bool:
         """Whether another program would be worth its memory."""

@@ -118,6 +118,11 @@ class ReachableState(Walk):
         self.unchanged = _unknown if self._rest else self._guards.unchanged
         return True
 
+    @property
+    def guards(self) -> Guards | None:
+        """The native check of everything; None while some of it is left to Python."""
+        return None if self._rest else self._guards
+
     def changed(self) -> str | None:
         """Which container is not what it was, or None."""
         for watched in self.watched:

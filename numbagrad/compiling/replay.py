@@ -16,8 +16,10 @@ import numpy as np
 from ..codegen.record import row_of, write_list
 from ..executor.builtin import launcher, make_builtin
 from ..executor.plan.operations import Array
-from ..native.replay_layout import Argument, Kept, Known, Passed, ReplayTable, Result, Version
+from ..native.compiled_call_layout import CallTable
+from ..native.replay_layout import Argument, Kept, Known, Passed, Result, Version
 from ..ops.operators.native_launchers import described_runtime
+from ..program.compiled_guards import Guards
 from ..program.program import NativeRun, Program
 from ..program.traced_values import root_of
 from ..tensor import Tensor
@@ -63,27 +65,33 @@ class Replay:
             otherwise whether gradients of the run before may be written again.
         run: ``run(keep, *arguments)`` runs the program and returns its results; None for a program
             with parts in Python.
+        table: what was learned, for compiled code.
     """
 
     def __init__(self, program: Program):
         self._program = program
         self._native: NativeRun | None = program.native
-        self._table = ReplayTable()
+        self.table = CallTable()
+        #: What the table leads to, of all times when it was learned: a call that makes objects runs
+        #: the collector, which may run code of users, which may have this learn anew.
         self._kept: list[Any] = []
+        self._times = 0
+        self._guards: Guards | None = None
         self._holds: Callable[..., bool | None] | None = None
         self.holds: Callable[..., bool | None] = _never
         self.run: Callable[..., tuple[Array, ...]] | None = None
 
     def _make_builtins(self) -> Callable[..., bool | None]:
         """Make the builtins; returns ``holds``. Functions called once do not wait for this."""
-        self._table.runtime = described_runtime().address
+        self.table.runtime = described_runtime().address
         if self._native is not None:
-            self.run = make_builtin("replay", launcher("replay", "replay"), self._table)
-        return make_builtin("holds", launcher("holds", "replay"), self._table)
+            self.run = make_builtin("replay", launcher("replay", "replay"), self.table)
+        return make_builtin("holds", launcher("holds", "replay"), self.table)
 
     def forget(self) -> None:
         """Leave every call to Python."""
         self.holds = _never
+        self.table.known = 0
 
     def learn(self, found: Found) -> None:
         """Hold for what was found, and for nothing else.
@@ -103,7 +111,7 @@ class Replay:
         own = {id(root_of(tensor._array)) for tensor in alone}
         if len(own) < len(alone) or not own.isdisjoint(roots):
             return  # compiled code expects arguments that share memory with nothing
-        self._kept = [found.arguments[k] for k in found.fixed]
+        self._kept += [found.arguments[k] for k in found.fixed]
         lists: dict[str, list[Any]] = {
             "arguments": [self._argument(found, k) for k in range(len(found.arguments))],
             "tensors": [_tensor(found, tensor, had) for tensor, had in found.tensors],
@@ -120,10 +128,17 @@ class Replay:
         if self._native is not None:
             lists.update(self._for_program(found, self._native))
         for name in _LISTS:
-            self._kept.append(write_list(getattr(self._table, name), lists[name]))
+            self._kept.append(write_list(getattr(self.table, name), lists[name]))
         if self._holds is None:
             self._holds = self._make_builtins()
         self.holds = self._holds
+        self._times += 1
+        self.table.known = self._times  # last: other threads call
+
+    def guard(self, guards: Guards | None) -> None:
+        """Have compiled code ask these guards as well; None leaves that to Python."""
+        self.table.guards = 0 if guards is None else guards.table.address
+        self._guards = guards  # then: those before are asked until now
 
     def _argument(self, found: Found, k: int) -> tuple[int, ...]:
         argument = found.arguments[k]
@@ -182,8 +197,8 @@ class Replay:
                 passed.append(row_of(Passed, argument=array, place=places[k]))
             else:
                 arrays[places[k]] = id(array)
-        self._table.program = native.address
-        self._table.program_table = id(native.owner)
+        self.table.program = native.address
+        self.table.program_table = id(native.owner)
         return {"results": results, "arrays": arrays, "passed": passed}
 
 

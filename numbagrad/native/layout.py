@@ -134,6 +134,7 @@ class Runtime(Record):
     deleted_error = Word()  # what is raised for a slot that somebody deleted
     deleted_text = Word()
     inference_threads = Word()  # how many threads are in inference mode
+    changed_settings = Word()  # how many settings of threads are not as threads begin
     inference_cell = Word()  # the version cell of all inference tensors
     unrecorded = Word()  # the producer of views that were not recorded
     # Why views may not be written.

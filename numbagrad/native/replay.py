@@ -29,6 +29,8 @@ from .replay_layout import OWNERS_OF_ARRAY, OWNERS_OF_GRADIENT, Argument, Replay
 from .tensors import count_writes, is_inference, shared_cell, uncount
 
 NULL = 0
+#: How a run of a program ended.
+DONE, FAILED, RAISED = range(3)
 
 
 @subroutine
@@ -226,9 +228,8 @@ def holds(self, arguments, given):
 
 
 @subroutine
-def add_results(table, runtime, results, keep):
-    """Put the arrays of the results into the tuple, and where the program finds them."""
-    arrays = table.arrays.first
+def make_results(table, runtime, results, keep):
+    """Put the arrays of the results into the tuple; False if there is no memory for one."""
     entry = table.results.first
     for j in range(table.results.count):
         array = NULL
@@ -242,17 +243,19 @@ def add_results(table, runtime, results, keep):
             if array == NULL:
                 return False
         fill(results, j, array)
-        place = entry.place
-        if place >= 0:
-            arrays[place] = array
         entry = entry[1]
     return True
 
 
 @subroutine
-def add_arguments(table, runtime, arguments):
-    """Put the arrays of the arguments where the program finds them, and hold them."""
+def place_arrays(table, runtime, arguments, results):
+    """Put the arrays of results and arguments where the program finds them; hold the latter."""
     arrays = table.arrays.first
+    made = table.results.first
+    for j in range(table.results.count):
+        if made.place >= 0:
+            arrays[made.place] = tuple_get_item(results, j)
+        made = made[1]
     entry = table.passed.first
     for _ in range(table.passed.count):
         argument = load(arguments, entry.argument, int64)
@@ -271,8 +274,8 @@ def let_go_of_arguments(table):
 
 
 @subroutine
-def written_tensor(runtime, entry, arguments):
-    """The tensor that an entry of the table says is written in place; a borrowed reference."""
+def tensor_at(runtime, entry, arguments):
+    """The tensor at a place (``TensorPlace``) that a call can reach; a borrowed reference."""
     place = entry.argument
     tensor = entry.tensor
     if place >= 0:
@@ -306,7 +309,7 @@ def count_all(table, runtime, arguments):
         return NULL
     entry = table.versions.first
     for k in range(number):
-        cell = shared_cell(runtime, written_tensor(runtime, entry, arguments))
+        cell = shared_cell(runtime, tensor_at(runtime, entry, arguments))
         before = NULL
         if cell != NULL:
             before = count_writes(cell, entry.writes)
@@ -320,27 +323,43 @@ def count_all(table, runtime, arguments):
 
 
 @subroutine
-def run_counted(table, runtime, arguments):
-    """Run the program and count what it writes; False if it was not run."""
+def run_placed(table):
+    """Run the program on the arrays that were placed; DONE, FAILED in a launch, or RAISED.
+
+    No object is made before it is done.
+    """
     program = table.program
-    counted = count_all(table, runtime, arguments)
-    if counted == NULL:
-        return False
     if program == NULL:
-        decrement_reference(counted)
-        return True
-    add_arguments(table, runtime, arguments)
+        return DONE
     owner = table.program_table
     arrays = table.arrays.first
     done = call_launcher(program, owner, arrays, table.arrays.count)
     let_go_of_arguments(table)
-    failed = done == NULL or ProgramTable(ArrayHead(owner).data).failed != 0
-    if failed:  # Python raises, and counts what was written
-        uncount_all(table, counted, table.versions.count)
-    else:
-        decrement_reference(counted)
+    if done == NULL:
+        return RAISED
     decrement_reference(done)
-    return done != NULL
+    return DONE if ProgramTable(ArrayHead(owner).data).failed == 0 else FAILED
+
+
+@subroutine
+def run_program(table, runtime, arguments, results):
+    """``run_placed`` on the arrays of arguments and results."""
+    place_arrays(table, runtime, arguments, results)
+    return run_placed(table)
+
+
+@subroutine
+def run_counted(table, runtime, arguments, results):
+    """Run the program and count what it writes; False if it was not run."""
+    counted = count_all(table, runtime, arguments)
+    if counted == NULL:
+        return False
+    done = run_program(table, runtime, arguments, results)
+    if done == DONE:
+        decrement_reference(counted)
+    else:  # Python raises, and counts what was written
+        uncount_all(table, counted, table.versions.count)
+    return done != RAISED
 
 
 def replay(self, arguments, given):
@@ -356,10 +375,10 @@ def replay(self, arguments, given):
     keep = load(arguments, 0, int64) == runtime.true
     # First: it may run the collector, and with it code of users.
     results = tuple_new(table.results.count)
-    if results == NULL or not add_results(table, runtime, results, keep):
+    if results == NULL or not make_results(table, runtime, results, keep):
         decrement_reference(results)
         return NULL
-    if not run_counted(table, runtime, arguments + 8):
+    if not run_counted(table, runtime, arguments + 8, results):
         decrement_reference(results)
         return NULL
     return results

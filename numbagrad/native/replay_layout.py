@@ -55,12 +55,17 @@ class Passed(Record):
     place = Word()
 
 
-class Version(Record):
-    """A count of writes."""
+class TensorPlace(Record):
+    """Where a call finds a tensor that it can reach."""
 
     argument = Word()  # which argument, or -1
     tensor = Word()  # else the tensor
-    of_gradient = Word()  # 1 if it is that of its gradient
+    of_gradient = Word()  # 1 if it is the gradient of that
+
+
+class Version(TensorPlace):
+    """A count of writes."""
+
     writes = Word()
 
 

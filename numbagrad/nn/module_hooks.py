@@ -36,6 +36,8 @@ TABLES = (
 class HooksOfEveryModule:
     """The hooks that run for every module; they come before those of the module itself."""
 
+    __slots__ = ("any", "backward", "backward_pre", "forward", "forward_pre")
+
     def __init__(self) -> None:
         self.forward_pre: OrderedDict[int, Any] = OrderedDict()
         self.forward: OrderedDict[int, Any] = OrderedDict()

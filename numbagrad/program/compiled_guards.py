@@ -120,6 +120,8 @@ class Guards:
             keyed = kind in (words.DICTIONARY, words.ENTRIES)
             rows.append(_row(kind, id(watched), len(values) // (2 if keyed else 1), start))
             start += 8 * len(values)
+        #: What ``unchanged`` reads; it has to be kept alive.
+        self.table = table
         table.runtime = runtime().address
         table.versioned = changes_are_counted()
         self._tables = write_list(table.containers, rows), addresses, head_words

@@ -73,47 +73,64 @@ def _arrays(tensors: Sequence[Tensor], made: Sequence[Array]) -> list[Array]:
     return [*[x._array for x in tensors], *made]
 
 
+def is_long(program: Program) -> bool:
+    """Whether a program lets go of the GIL while it runs."""
+    native = program.native
+    return native is not None and native.table is not None and native.table.long != 0
+
+
+def describe(table: ReplayTable, program: Program, arguments: int) -> Any:
+    """Have a table run a program, whose first arrays are those of the ``arguments``.
+
+    Returns what has to be kept alive.
+
+    Raises:
+        ValueError: if the program has parts in Python.
+    """
+    native = program.native
+    if native is None:
+        raise ValueError("a program with parts in Python cannot be called natively")
+    place_of = {slot: place for place, slot in enumerate(native.slots)}
+    count = len(program.given)
+    forms = [np.empty_like(memory.array) for memory in program.results]
+    sizes = [np.array([*x.shape, *x.strides, 0], dtype=np.int64) for x in forms]
+    results = [
+        row_of(
+            Result,
+            kept=0,
+            type=x.dtype.num,
+            rank=x.ndim,
+            sizes=form.ctypes.data,
+            place=place_of.get(count + k, -1),
+        )
+        for k, (x, form) in enumerate(zip(forms, sizes, strict=True))
+    ]
+    passed = [
+        row_of(Passed, argument=k, place=place_of[k]) for k in range(arguments) if k in place_of
+    ]
+    table.runtime = described_runtime().address
+    table.program = native.address
+    table.program_table = id(native.owner)
+    return (
+        sizes,
+        write_list(table.results, results),
+        write_list(table.passed, passed),
+        write_list(table.arrays, [0] * len(native.slots)),
+    )
+
+
 class _Native:
     """One program and its builtin."""
 
     __slots__ = ("program", "run", "long", "_kept")
 
     def __init__(self, program: Program):
-        native = program.native
-        if native is None:
-            raise ValueError("a program with parts in Python cannot be called natively")
-        self.program = program
-        self.long = native.table is not None and native.table.long != 0
-        place_of = {slot: place for place, slot in enumerate(native.slots)}
-        count = len(program.given)
-        forms = [np.empty_like(memory.array) for memory in program.results]
-        sizes = [np.array([*x.shape, *x.strides, 0], dtype=np.int64) for x in forms]
-        results = [
-            row_of(
-                Result,
-                kept=0,
-                type=x.dtype.num,
-                rank=x.ndim,
-                sizes=form.ctypes.data,
-                place=place_of.get(count + k, -1),
-            )
-            for k, (x, form) in enumerate(zip(forms, sizes, strict=True))
-        ]
-        passed = [
-            row_of(Passed, argument=k, place=place_of[k]) for k in range(count) if k in place_of
-        ]
         table = ReplayTable()
-        table.runtime = described_runtime().address
-        table.arguments.count = count
-        entries = [
-            write_list(table.results, results),
-            write_list(table.passed, passed),
-            write_list(table.arrays, [0] * len(native.slots)),
-        ]
-        table.program = native.address
-        table.program_table = id(native.owner)
-        self._kept: Any = (sizes, entries)
+        self._kept: Any = describe(table, program, len(program.given))
+        table.arguments.count = len(program.given)
+        self.program = program
+        self.long = is_long(program)
         self.run = make_builtin("composite", launcher("replay", "replay"), table)
 
 
-__all__ = ["ProgramCall"]
+__all__ = ["ProgramCall", "describe", "is_long"]

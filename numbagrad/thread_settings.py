@@ -1,0 +1,62 @@
+"""Settings of a thread that change seldom, and the count of those that are not as threads begin.
+
+``device.py`` and ``autocast_state.py`` keep such settings. Compiled code asks no thread for them:
+while the count, which it reads from a word, is zero, every thread has those that it began with.
+This module imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, ClassVar
+
+__all__ = ["ThreadSettings", "mirror"]
+
+_lock = threading.RLock()
+_block: Any = None
+
+
+class _Count:
+    """How many settings are other ones, over all threads."""
+
+    changed = 0
+
+
+_count = _Count()
+
+
+def mirror(block: Any) -> None:
+    """Keep ``changed_settings`` of a block equal to the count."""
+    global _block
+    with _lock:
+        _block = block
+        _add(0)
+
+
+def _add(by: int) -> None:
+    """Count one more or one less; a count that is too high costs time and nothing else."""
+    with _lock:
+        _count.changed += by
+        if _block is not None:
+            _block.changed_settings = _count.changed
+
+
+class ThreadSettings(threading.local):
+    """The settings of one thread, attributes; those that are named in ``initial`` are counted.
+
+    A thread that ends with other settings stays counted.
+    """
+
+    initial: ClassVar[dict[str, Any]] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.initial:
+            began = self.initial[name]
+            before = self.__dict__.get(name, began)
+            if value != began:  # counted before it is set, and until it is set back
+                _add(1)
+            super().__setattr__(name, value)
+            if before != began:
+                _add(-1)
+            return
+        super().__setattr__(name, value)
