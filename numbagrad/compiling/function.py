@@ -217,16 +217,25 @@ class CompiledFunction:
         """Run a program that holds, or capture one; CHANGED if the function has to be called."""
         key = (structure, settings, *_signatures(leaves))
         with self._lock:
-            for captured in self._programs.get(key, ()):
-                result = captured.replay(tuple(leaves))  # it may be one that ran before the latest
-                if result is CHANGED and captured.holds(leaves):
-                    result = captured.run(leaves)
-                if result is not CHANGED:
-                    self._be_quick(_Latest(settings, captured, structure), bool(kwargs))
-                    return result
+            result = self._run_known(key, settings, structure, leaves, bool(kwargs))
+            if result is not CHANGED:
+                return result
             if not self._may_capture(key, leaves):
                 return CHANGED
             return self._capture_call(key, structure, leaves, args, kwargs)
+
+    def _run_known(
+        self, key: Any, settings: Any, structure: Any, leaves: list[Any], with_keywords: bool
+    ) -> Any:
+        """Run a program that holds; CHANGED if there is none."""
+        for captured in self._programs.get(key, ()):
+            result = captured.replay(tuple(leaves))  # it may be one that ran before the latest
+            if result is CHANGED and captured.holds(leaves):
+                result = captured.run(leaves)
+            if result is not CHANGED:
+                self._be_quick(_Latest(settings, captured, structure), with_keywords)
+                return result
+        return CHANGED
 
     def _capture_call(
         self,

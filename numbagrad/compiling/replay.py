@@ -72,8 +72,8 @@ class Replay:
         self._program = program
         self._native: NativeRun | None = program.native
         self.table = CallTable()
-        #: What the table leads to, of all times when it was learned: a call that makes objects runs
-        #: the collector, which may run code of users, which may have this learn anew.
+        #: Memory that the table leads to, of all times when it was learned: a call makes objects,
+        #: that may run code of users, by the collector, and that may have this learn anew.
         self._kept: list[Any] = []
         self._times = 0
         self._guards: Guards | None = None

@@ -85,7 +85,7 @@ def stands(table, runtime, arguments, given):
     return same_tensors(table, runtime) and same_containers(guards, frame)
 
 
-# --- what the run leaves behind -------------------------------------------------------------------
+# --- node and results -----------------------------------------------------------------------------
 
 
 @subroutine
@@ -211,7 +211,7 @@ def returned_tensor(runtime, entry, results, node):
 
 @subroutine
 def returned_value(runtime, entry, arguments, results, node):
-    """A value that the call returns; or NULL."""
+    """One of the values that a call returns; or NULL."""
     if entry.argument >= 0:
         return new_reference(load(arguments, entry.argument, int64))
     if entry.object != NULL:
@@ -221,7 +221,7 @@ def returned_value(runtime, entry, arguments, results, node):
 
 @subroutine
 def returned_values(table, runtime, arguments, results, node):
-    """All that the call returns: one value, or a tuple; or NULL."""
+    """The returned value, or a tuple of several; or NULL."""
     entry = table.returned.first
     if table.several == 0:
         return returned_value(runtime, entry, arguments, results, node)
@@ -251,7 +251,7 @@ def watch_all(table, plan, runtime, node, values):
 
 @subroutine
 def values_of_call(table, runtime, arguments, results):
-    """What the call returns, with its history; or NULL."""
+    """The returned value, with its history, before the run; or NULL."""
     plan = table.node
     if plan == NULL:
         return returned_values(table, runtime, arguments, results, NULL)
@@ -268,7 +268,7 @@ def values_of_call(table, runtime, arguments, results):
 
 @subroutine
 def value_of_run(table, runtime, arguments, results, known):
-    """What the call returns, after the run; or NULL. CHANGED if the table is no longer ``known``.
+    """The returned value, after the run; or NULL. CHANGED if the table is no longer ``known``.
 
     All objects are made before the run: that may run the collector, and with it code of users,
     which may have Python learn anew.
@@ -291,7 +291,7 @@ def value_of_run(table, runtime, arguments, results, known):
 
 
 def call(self, arguments, given):
-    """``builtin(*arguments)``: what the function returns, or ``CHANGED``."""
+    """``builtin(*arguments)``: the value that the function returns, or ``CHANGED``."""
     table = CallTable(ArrayHead(self).data)
     runtime = table.runtime
     known = table.known
