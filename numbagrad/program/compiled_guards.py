@@ -120,7 +120,7 @@ class Guards:
             keyed = kind in (words.DICTIONARY, words.ENTRIES)
             rows.append(_row(kind, id(watched), len(values) // (2 if keyed else 1), start))
             start += 8 * len(values)
-        #: What ``unchanged`` reads; it has to be kept alive.
+        #: The table of ``unchanged``, to be kept alive by who reads it as well.
         self.table = table
         table.runtime = runtime().address
         table.versioned = changes_are_counted()
