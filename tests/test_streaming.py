@@ -91,6 +91,31 @@ def test_which_kernels_stream(streaming) -> None:
     assert "streams_done" not in kernels_of(lambda: short[:, :6] + row[:6])
 
 
+def test_the_next_row_is_fetched_where_computing_one_takes_long(monkeypatch) -> None:
+    functional = numbagrad.nn.functional
+
+    def step(x, grad):
+        normed = functional.layer_norm(x, (512,))
+        result = functional.gelu(numbagrad.softmax(normed, 1))
+        return result.detach(), *numbagrad.autograd.grad(result, x, grad)
+
+    def light(x, grad):
+        return numbagrad.softmax(x * grad, 1)
+
+    x, grad = random(5, 512), random(5, 512)
+    x.requires_grad_()
+    usual = numbagrad.compile(step)
+    usual(x, grad)
+    expected = [value.numpy() for value in usual(x, grad)]
+    monkeypatch.setattr("numbagrad.program.row_stages.stream_bytes", lambda: 0)
+    heavy = numbagrad.compile(step)
+    assert "fetch(" in kernels_of(lambda: heavy(x, grad))
+    for value, same in zip(heavy(x, grad), expected, strict=True):
+        np.testing.assert_array_equal(value.numpy(), same)
+    text = kernels_of(lambda: numbagrad.compile(light)(x.detach(), grad))
+    assert "streams_done" in text and "fetch(" not in text
+
+
 def test_outputs_that_fit_the_cache_are_kept_there() -> None:
     a = random(64, 512)
     assert "streams_done" not in kernels_of(lambda: a + a)

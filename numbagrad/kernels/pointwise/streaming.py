@@ -16,9 +16,12 @@ from numba import types
 from ...codegen.intrinsics import int8, load, store, subroutine
 from ...codegen.primitive import primitive
 
-__all__ = ["LINE_BYTES", "stream", "streams_done"]
+__all__ = ["LINE_BYTES", "fetch", "stream", "streams_done"]
 
 LINE_BYTES = 64
+
+#: Bytes of a row up to which the next one is fetched: both stay in the first-level cache.
+_FETCHED_BYTES = 1 << 14
 
 _LINE = ir.VectorType(ir.IntType(32), LINE_BYTES // 4)
 
@@ -36,6 +39,23 @@ def _stream_line(typing_context, target, source):
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), codegen
+
+
+@primitive(lambda address: None)
+def _prefetch_line(typing_context, address):
+    """Have the line at an address, which may be any, read into the cache meanwhile."""
+
+    def codegen(context, builder, signature, arguments):
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [pointer], ir.FunctionType(ir.VoidType(), [pointer, *[number] * 3])
+        )
+        # A read, of data that is used more than once: into all caches.
+        flags = [ir.Constant(number, flag) for flag in (0, 3, 1)]
+        builder.call(function, [builder.inttoptr(arguments[0], pointer), *flags])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), codegen
 
 
 @primitive(lambda: None)
@@ -60,3 +80,15 @@ def stream(target, source, size):
         _stream_line(target + head + i * LINE_BYTES, source + head + i * LINE_BYTES)
     for i in range(head + lines * LINE_BYTES, size):
         store(target, i, load(source, i, int8), int8)
+
+
+@subroutine
+def fetch(row, step, size, part, parts):
+    """Have one of some parts of the next row, a ``step`` behind a row, read meanwhile.
+
+    CPUs do not foresee what lies behind a page, which a long row fills, and so memory would be idle
+    while a row is computed. All of it at once is more than they remember.
+    """
+    if step != 0 and size <= _FETCHED_BYTES:
+        for offset in range(size * part // parts, size * (part + 1) // parts, LINE_BYTES):
+            _prefetch_line(row + step + offset)

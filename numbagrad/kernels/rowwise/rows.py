@@ -39,6 +39,9 @@ SCRATCH_BYTES = 5  # of that room for one chunk
 OPERANDS = 6  # then for each operand its address, its step from row to row and along the columns
 OPERAND_WORDS = 3
 
+#: Statements on an element from which on computing takes longer than memory does.
+_BUSY = 64
+
 
 @dataclasses.dataclass(frozen=True)
 class ClassKind:
@@ -120,10 +123,11 @@ def source(
     layout ``ZERO`` have one value a row. ``inputs`` names the first of them; ``before`` are
     statements on the row before the first stage; ``classes`` names the inputs that are classes of
     rows. Rows of the outputs in ``streamed`` are made in
-    the scratch memory, behind its ``places``, and from there written past the caches. Whether rows
-    are ``long`` changes nothing but what the compiler is told. A row here may be several of the
-    space, if nothing is done once a row: beside copies of the inputs in ``repeated``, which have
-    the same row for every one. The third word of those has its bytes.
+    the scratch memory, behind its ``places``, and from there written past the caches; then inputs
+    come from memory as well, and while a row is computed, if that takes long, the next one is
+    fetched. Whether rows are ``long`` changes nothing but what the compiler is told. A row here may
+    be several of the space, if nothing is done once a row: beside copies of the inputs in
+    ``repeated``, which have the same row for every one. The third word of those has its bytes.
     """
     by_name = {operand.name: operand for operand in operands}
     described = ", ".join(f"{o.name} {o.dtype}" for o in operands)
@@ -195,7 +199,14 @@ def source(
         f"into_{name} = scratch + kept_bytes + {k} * stream_bytes + (at_{name} & {LINE_BYTES - 1})"
         for k, name in enumerate(sorted(streamed))
     ]
-    for stage in stages:
+    busy = sum([len(stage.lines) for stage in stages]) >= _BUSY
+    fetched = [
+        o for o in operands if streamed and busy and o.name in inputs and o.layout == layout.UNIT
+    ]
+    for k, stage in enumerate(stages):
+        for o in fetched:
+            size = f"width * {ITEM_SIZES[o.dtype]}"
+            row.append(f"fetch(at_{o.name}, jump_{o.name}, {size}, {k}, {len(stages)})")
         row += _stage(stage, by_name, kinds, compute, apart, streamed, classes)
     row += [f"at_{o.name} += jump_{o.name}" for o in operands if o.name not in partial]
     chunk += ["for row in range(first, min(first + chunk_rows, rows)):"]
