@@ -205,8 +205,8 @@ _find, __dir__ = _lazy_names(
             (
                 "_assert", "_assert_async", "_check", "_check_index", "_check_is_size",
                 "_check_not_implemented", "_check_tensor_all", "_check_type", "_check_value",
-                "_shape_as_tensor", "get_device_module", "sym_float", "sym_int", "sym_ite",
-                "sym_max", "sym_min", "sym_not",
+                "_has_compatible_shallow_copy_type", "_shape_as_tensor", "get_device_module",
+                "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not",
             ),
             ".program_checks",
         ),

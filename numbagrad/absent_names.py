@@ -11,9 +11,9 @@ __all__ = ["NAMES"]
 #: By what is missing, or what to do instead, the names.
 _BY_REASON = {
     "shapes are numbers, tensors own typed memory, and there is one device": """
-        BFloat16Storage BoolStorage ByteStorage CharStorage DoubleStorage Event FloatStorage
-        HalfStorage IntStorage LongStorage ShortStorage StorageBase Stream SymBool SymFloat SymInt
-        TypedStorage PyTorchFileReader PyTorchFileWriter""",
+        BFloat16Storage BoolStorage ByteStorage CharStorage DeviceObjType DoubleStorage Event
+        FloatStorage HalfStorage IntStorage LongStorage ShortStorage StorageBase Stream SymBool
+        SymFloat SymInt TypedStorage PyTorchFileReader PyTorchFileWriter""",
     "all tensors are dense; use index_add, scatter or gather, or a dense tensor": """
         dsmm hsmm hspmm saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor
         sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm""",

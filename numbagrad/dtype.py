@@ -404,7 +404,7 @@ class finfo:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, type: dtype | None = None) -> None:
-        of = _default_dtype if type is None else type
+        of = _default_dtype if type is None else _of_python(type)
         _require_dtype("finfo", "type", 1, of)
         if not of.has_fractions:
             raise TypeError(
@@ -419,7 +419,7 @@ class finfo:
             self.max, self.min = (2 - 2.0**-7) * 2.0**127, -(2 - 2.0**-7) * 2.0**127
             self.smallest_normal = self.tiny = 2.0**-126
             return
-        if type.__class__ is not dtype and type is not None:  # one that no tensor has
+        if of.__class__ is not dtype:  # one that no tensor has
             self.eps, self.max, self.smallest_normal = of.limits  # type: ignore[attr-defined]
             self.min, self.tiny, self.resolution = -self.max, self.smallest_normal, 1.0
             return
@@ -447,6 +447,7 @@ class iinfo:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, type: dtype) -> None:
+        type = _of_python(type)
         _require_dtype("iinfo", "type", 1, type)
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
@@ -465,6 +466,15 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+#: Dtypes for the types of Python's numbers, which may stand where a dtype is expected.
+PYTHON_TYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+
+def _of_python(value: Any) -> Any:
+    """The dtype that a type of Python's numbers stands for; anything else as it is."""
+    return PYTHON_TYPES.get(value, value) if isinstance(value, type) else value
 
 
 def _require_dtype(function: str, argument: str, position: int, value: object) -> None:

@@ -22,6 +22,7 @@ from . import (
     unique_consecutive,
     unravel_index,
 )
+from .nn import functional as F  # noqa: F401, N812
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",

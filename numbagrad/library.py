@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -23,16 +24,27 @@ _lacked, __getattr__, __dir__ = lacking(
     __name__,
     "numbagrad.kernel and autograd.Function make operators of functions of Python",
     """fallthrough_kernel get_ctx get_kernel infer_schema opaque_object register_autocast
-    register_torch_dispatch triton_op wrap_triton""",
+    register_torch_dispatch wrap_triton""",
 )
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "register_autograd",
-           "register_fake", "register_kernel", "register_vmap"]  # fmt: skip
+           "register_fake", "register_kernel", "register_vmap", "triton_op"]  # fmt: skip
 
 #: By ``space::name``.
 _operators: dict[str, CustomOpDef] = {}
+#: Keys of functions for a kind of devices. Those of autograd are called first, and recorded.
+_OF_DEVICES = ("CPU", "CUDA", "Autograd", "AutogradCPU", "AutogradCUDA")
 #: Kinds of functions of an operator that stand for all devices.
 _ALL_DEVICES = ("default", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+
+
+class _BelowAutograd(threading.local):
+    """How many blocks this thread is in that call operators without their Autograd functions."""
+
+    depth = 0
+
+
+below_autograd = _BelowAutograd()
 
 
 class CustomOpDef:
@@ -99,8 +111,8 @@ class CustomOpDef:
         return (lambda function: function) if func is None else func
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        kernel = self._kernel_for(arguments, keywords)
-        if self._kernels.get("CompositeImplicitAutograd") is kernel:
+        kernel, is_differentiated = self._kernel_for(arguments, keywords)
+        if is_differentiated:
             return kernel(*arguments, **keywords)  # whose own operations are differentiated
         given = inspect.signature(kernel).bind(*arguments, **keywords)
         given.apply_defaults()
@@ -110,13 +122,17 @@ class CustomOpDef:
                 return kernel(*inputs, **only)
         return _recorded(self, kernel, only).apply(*inputs)
 
-    def _kernel_for(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """The function for the device of the first tensor."""
+    def _kernel_for(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, bool]:
+        """The function for the device of the first tensor, and whether its operations have nodes.
+
+        Those of a function above autograd have; it calls the operator again below.
+        """
         tensors = [x for x in flatten((arguments, keywords))[0] if isinstance(x, Tensor)]
         kind = tensors[0].device.type if tensors else "cpu"
-        for key in (kind, kind.upper(), *_ALL_DEVICES):
+        above = () if below_autograd.depth else (f"Autograd{kind.upper()}", "Autograd")
+        for key in (*above, kind, kind.upper(), *_ALL_DEVICES):
             if key in self._kernels:
-                return self._kernels[key]
+                return self._kernels[key], key in (*above, "CompositeImplicitAutograd")
         raise NotImplementedError(
             f"{self.name}: there is no function for tensors on {kind!r}; add one with "
             f"torch.library.register_kernel({self.name!r}, {kind!r})"
@@ -208,6 +224,21 @@ def custom_op(
     return make if fn is None else make(fn)
 
 
+def triton_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    schema: str | None = None,
+) -> Any:
+    """``custom_op``: torch's compiler looks into functions that launch Triton's kernels.
+
+    There are no kernels of Triton here; on the CPU such operators have functions of Python.
+    """
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = None) -> None:
     """Name an operator, whose functions ``impl`` adds."""
     _operators[qualname] = CustomOpDef(qualname)
@@ -295,13 +326,14 @@ class Library:
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         if key == "Meta":
             _operator(operator).register_fake(fn)
-        elif key in _ALL_DEVICES or key in ("CPU", "CUDA"):
+        elif key in _ALL_DEVICES or key in _OF_DEVICES:
             _operator(operator).register_kernel(key, fn)
         else:
             raise NotImplementedError(
                 f"torch.library.Library.impl: there is no dispatcher with a key {key!r}; keys are "
-                "CPU, CUDA, Meta, CompositeExplicitAutograd and CompositeImplicitAutograd, and "
-                "gradients are set by torch.library.register_autograd"
+                f"{', '.join(_OF_DEVICES)}, Meta, CompositeExplicitAutograd and "
+                "CompositeImplicitAutograd, and gradients are set by "
+                "torch.library.register_autograd"
             )
 
     def _destroy(self) -> None:

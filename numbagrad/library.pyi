@@ -20,6 +20,7 @@ from .structure import flatten
 from collections.abc import Iterable, Iterator
 import contextlib
 import inspect
+import threading
 
 class fallthrough_kernel:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
@@ -35,12 +36,14 @@ class register_autocast:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class register_torch_dispatch:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
-class triton_op:
-    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class wrap_triton:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 _operators: dict[str, CustomOpDef] = {}
+_OF_DEVICES = ('CPU', 'CUDA', 'Autograd', 'AutogradCPU', 'AutogradCUDA')
 _ALL_DEVICES = ('default', 'CompositeExplicitAutograd', 'CompositeImplicitAutograd')
+class _BelowAutograd(threading.local):
+    depth = 0
+below_autograd = _BelowAutograd()
 class CustomOpDef:
 
     def __init__(self, name: str) -> None:
@@ -72,7 +75,7 @@ class CustomOpDef:
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         ...
 
-    def _kernel_for(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def _kernel_for(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, bool]:
         ...
 def _any_requires_grad(inputs: Iterable[Any]) -> bool:
     ...
@@ -83,6 +86,8 @@ def _operator(op: Any) -> CustomOpDef:
 def operators_of(space: str) -> dict[str, CustomOpDef]:
     ...
 def custom_op(name: str, fn: Callable[..., Any] | None=..., /, *, mutates_args: str | Iterable[str], device_types: str | Sequence[str] | None=..., schema: str | None=..., tags: Any=...) -> Any:
+    ...
+def triton_op(name: str, fn: Callable[..., Any] | None=..., /, *, mutates_args: str | Iterable[str], schema: str | None=...) -> Any:
     ...
 def define(qualname: str, schema: str, *, lib: Any=..., tags: Any=...) -> None:
     ...

@@ -36,7 +36,12 @@ _PROFILES = {
     "full": _Options(threshold=math.inf),
 }
 
+#: The options in force: one object, which libraries hold as ``torch._tensor_str.PRINT_OPTS``.
 _options = _Options()
+
+
+def _use(options: _Options) -> None:
+    vars(_options).update(vars(options))
 
 
 def set_printoptions(
@@ -58,7 +63,6 @@ def set_printoptions(
         profile: ``"default"``, ``"short"`` or ``"full"``, applied before the other arguments.
         sci_mode: always (True) or never (False) print floats with exponents.
     """
-    global _options
     if profile is not None and profile not in _PROFILES:
         raise ValueError(
             f"set_printoptions(): unknown profile {profile!r}, choose from {', '.join(_PROFILES)}"
@@ -71,7 +75,7 @@ def set_printoptions(
         "linewidth": linewidth,
     }
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    _options = replace(chosen, sci_mode=sci_mode, **changes)
+    _use(replace(chosen, sci_mode=sci_mode, **changes))
 
 
 def get_printoptions() -> dict[str, Any]:
@@ -82,13 +86,12 @@ def get_printoptions() -> dict[str, Any]:
 @contextmanager
 def printoptions(**settings: Any) -> Iterator[None]:
     """Apply `set_printoptions` for the length of a ``with`` block."""
-    global _options
-    before = _options
+    before = replace(_options)
     try:
         set_printoptions(**settings)
         yield
     finally:
-        _options = before
+        _use(before)
 
 
 def tensor_text(
@@ -116,7 +119,7 @@ def tensor_text(
     """
     prefix = f"{tensor_name}("
     indent = len(prefix)
-    elements = "[]" if array.size == 0 else _elements_text(array, indent)
+    elements = "[]" if array.size == 0 else elements_text(array, indent)
     suffixes = [] if device_text is None else [f"device='{device_text}'"]
     suffixes += _type_suffixes(array, dtype)
     if grad_fn_name is not None:
@@ -125,7 +128,7 @@ def tensor_text(
         suffixes.append("requires_grad=True")
     if tangent_text is not None:
         suffixes.append(f"tangent={tangent_text}")
-    text = _append_suffixes(prefix + elements, suffixes, indent) + ")"
+    text = append_suffixes(prefix + elements, suffixes, indent) + ")"
     if not is_parameter:
         return text
     return "Parameter containing:\n" + (text if tensor_name == "tensor" else f"Parameter({text})")
@@ -149,21 +152,27 @@ def _type_suffixes(array: np.ndarray, dtype: dtype) -> list[str]:
     return suffixes + ([f"dtype={dtype}"] if shows_dtype else [])
 
 
-def _append_suffixes(text: str, suffixes: list[str], indent: int) -> str:
-    """Append each suffix to the last line, or to a new one where it would be too long."""
+def append_suffixes(
+    text: str, suffixes: list[str], indent: int, force_newline: bool = False
+) -> str:
+    """Append each suffix to the last line, or to a new one where it would be too long.
+
+    With `force_newline` the first one is on a new line in any case.
+    """
     # torch starts two characters past the end of the elements and does not count the bracket.
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if column + len(suffix) + 2 > _options.linewidth:
+        if force_newline or column + len(suffix) + 2 > _options.linewidth:
             text += ",\n" + " " * indent + suffix
             column = indent + len(suffix)
+            force_newline = False
         else:
             text += ", " + suffix
             column += len(suffix) + 2
     return text
 
 
-def _elements_text(array: np.ndarray, indent: int) -> str:
+def elements_text(array: np.ndarray, indent: int) -> str:
     is_cut = [False] * array.ndim
     if array.size > _options.threshold:
         array, is_cut = _cut_to_edges(array)

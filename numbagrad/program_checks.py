@@ -88,6 +88,11 @@ def _assert_async(input: Tensor, assert_msg: str = "") -> None:
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
 
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
+    """Whether ``input.data = from_`` can be: tensors of one kind of device hold the same things."""
+    return input.device.type == from_.device.type
+
+
 def _shape_as_tensor(input: Tensor) -> Tensor:
     """The sizes of a tensor, int64."""
     from . import int64, tensor

@@ -38,6 +38,33 @@ def test_grad_works_without_reentrant_backward():
     assert nb.equal(gradient(lambda a: checkpoint(wave, a, use_reentrant=False), x), expected)
 
 
+def test_nodes_can_ask_whether_they_may_checkpoint():
+    """As fairscale's do: in a walk to chosen inputs, and in walks that such a walk starts."""
+    seen = []
+
+    class Asks(nb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, inner):
+            ctx.inner = inner
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.append(nb.autograd._is_checkpoint_valid())
+            if ctx.inner:
+                with nb.enable_grad():
+                    Asks.apply(nb.ones(2, requires_grad=True), False).sum().backward()
+            return grad, None
+
+    x = nb.ones(2, requires_grad=True)
+    assert nb.autograd._is_checkpoint_valid()
+    Asks.apply(x, True).sum().backward()
+    assert seen == [True, True]
+    nb.autograd.grad(Asks.apply(x, True).sum(), x)
+    Asks.apply(x, True).sum().backward(inputs=[x])
+    assert seen == [True, True, False, False, False, False]
+
+
 @both_variants
 def test_parameters_get_gradients_too(use_reentrant):
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))

@@ -284,3 +284,30 @@ def test_a_loader_trains_a_network():
                 loss.backward()
                 optimizer.step()
     assert loss.item() < 1e-3
+
+
+def test_pipes_of_data():
+    from numbagrad.utils.data import DataLoader, IterDataPipe, MapDataPipe, functional_datapipe
+
+    class Numbers(IterDataPipe):
+        def __iter__(self):
+            return iter(range(4))
+
+    @functional_datapipe("times_of_this_test")
+    class Times(IterDataPipe):
+        def __init__(self, source, factor):
+            self.source, self.factor = source, factor
+
+        def __iter__(self):
+            return (value * self.factor for value in self.source)
+
+    assert list(Numbers().times_of_this_test(3)) == [0, 3, 6, 9]
+    batches = list(DataLoader(Numbers().times_of_this_test(factor=2), batch_size=2))
+    assert [batch.tolist() for batch in batches] == [[0, 2], [4, 6]]
+    assert repr(Numbers()).endswith("Numbers") and "times_of_this_test" in dir(Numbers())
+    with pytest.raises(AttributeError, match="'Numbers' object has no attribute 'nosuch'"):
+        Numbers().nosuch()
+    with pytest.raises(Exception, match="already taken"):
+        functional_datapipe("times_of_this_test")(Times)
+    assert not hasattr(MapDataPipe(), "times_of_this_test")
+    del IterDataPipe.functions["times_of_this_test"]

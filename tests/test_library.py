@@ -71,6 +71,30 @@ def test_a_library():
     assert not hasattr(torch.ops, "yours")
 
 
+def test_functions_above_and_below_autograd():
+    """As spikingjelly registers its neurons: the one above is recorded, and calls the one below."""
+    seen = []
+
+    def above(x):
+        seen.append("above")
+        with torch._C._AutoDispatchBelowAutograd():
+            assert not torch.ops.layered.twice(x).requires_grad
+        return x * 2
+
+    def below(x):
+        seen.append("below")
+        return x * 2
+
+    with library._scoped_library("layered", "DEF") as layered:
+        layered.define("twice(Tensor x) -> Tensor")
+        layered.impl("twice", below, "CPU")
+        layered.impl("twice", above, "AutogradCPU")
+        x = torch.ones(2, requires_grad=True)
+        torch.ops.layered.twice(x).sum().backward()
+        assert x.grad.tolist() == [2.0, 2.0]
+        assert seen == ["above", "below"]
+
+
 def test_what_is_refused():
     with pytest.raises(ValueError, match="'space::name', but got 'sine'"):
         library.custom_op("sine", len, mutates_args=())

@@ -45,6 +45,53 @@ def test_layers_at_torchs_paths_are_those_of_nn():
     assert torch.nn.modules.linear.Linear.__module__ == "numbagrad.nn.linear"
 
 
+def test_private_names_that_libraries_build_upon():
+    from numbagrad.autograd import functional
+    from numbagrad.utils._contextlib import _DecoratorContextManager, context_decorator
+
+    x = torch.ones(2, requires_grad=True)
+    assert functional._as_tuple(x, "inputs", "f") == (False, (x,))
+    assert functional._as_tuple([1, 2]) == (1, 2)
+    assert functional._tuple_postprocess(((1,), (2,)), (True, False)) == (1, 2)
+    assert functional._tuple_postprocess((3,), False) == 3
+    (cut,), (kept,) = [functional._grad_postprocess((x * 2,), flag) for flag in (False, True)]
+    assert kept.requires_grad and not cut.requires_grad
+    text = torch._tensor_str._add_suffixes("x([1]", ["a=1", "b=2"], 2, force_newline=True)
+    assert text == "x([1],\n  a=1, b=2)"
+    assert torch._has_compatible_shallow_copy_type(x, x) and not torch.cuda._initialized
+    assert torch.nn.init._no_grad_fill_(x, 3.0) is x
+    with torch.printoptions(precision=2):
+        assert torch._tensor_str.PRINT_OPTS.precision == 2
+    assert torch._tensor_str.PRINT_OPTS.precision == 4
+
+    def parabola(x, size, direction):
+        return (size - 2.0) ** 2, 2 * (size - 2.0) * torch.ones(1)
+
+    _, _, size, calls = torch.optim.lbfgs._strong_wolfe(
+        parabola, None, 0.5, torch.ones(1), 4.0, torch.full((1,), -4.0), -4.0, c2=0.1
+    )
+    assert abs(size - 2.0) < 0.2 and calls > 1
+    assert torch.optim.lbfgs._cubic_interpolate(0.0, 4.0, -4.0, 3.0, 1.0, 2.0) == 2.0
+
+    class Doubles(_DecoratorContextManager):
+        def __enter__(self):
+            seen.append("in")
+
+        def __exit__(self, *exception):
+            seen.append("out")
+
+    def numbers():
+        yield 1
+        yield 2
+
+    seen = []
+    assert Doubles()(lambda: 5)() == 5
+    assert list(context_decorator(lambda: Doubles(), numbers)()) == [1, 2]
+    assert seen[:2] == ["in", "out"] and seen[2:4] == ["in", "out"]
+    with pytest.raises(AssertionError, match="ambiguous which interface"):
+        context_decorator(Doubles(), numbers)
+
+
 @pytest.mark.parametrize(
     "use",
     [
@@ -55,7 +102,7 @@ def test_layers_at_torchs_paths_are_those_of_nn():
         lambda: torch.jit.save(None, "file"),
         lambda: torch.distributed.init_device_mesh("cpu", (1,)),
         lambda: torch.distributed.fsdp.fully_shard(torch.nn.Linear(1, 1)),
-        lambda: torch.library.triton_op("a::b", mutates_args=()),
+        lambda: torch.library.wrap_triton(len),
         lambda: torch.sparse.mm(torch.ones(1, 1), torch.ones(1, 1)),
         lambda: torch.cuda.CUDAGraph(),
         lambda: torch.hub.load("owner/repository", "model"),

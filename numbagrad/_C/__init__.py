@@ -48,6 +48,12 @@ __all__ = [
 ]
 
 
+#: Found late: the rooms behind them are imported after this module.
+_DISPATCH = (
+    "DispatchKey", "DispatchKeySet", "_AutoDispatchBelowAutograd", "_ExcludeDispatchKeyGuard",
+)  # fmt: skip
+
+
 class _WeakTensorRef:
     """A reference to a tensor that does not keep it alive."""
 
@@ -84,7 +90,7 @@ def __getattr__(name: str) -> Any:
         from ..tensor import Tensor
 
         return type(Tensor)
-    if name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard"):
+    if name in _DISPATCH:
         from . import _dispatch
 
         return getattr(_dispatch, name)

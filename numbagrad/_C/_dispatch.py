@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-__all__ = ["DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard"]
+from ..autograd.grad_mode import no_grad
+
+__all__ = [
+    "DispatchKey",
+    "DispatchKeySet",
+    "_AutoDispatchBelowAutograd",
+    "_ExcludeDispatchKeyGuard",
+]
 
 
 class _Keys(type):
@@ -62,3 +69,24 @@ class _ExcludeDispatchKeyGuard:
 
     def __exit__(self, *error: Any) -> None:
         return None
+
+
+class _AutoDispatchBelowAutograd:
+    """A block in which operators of ``torch.library`` are called without Autograd functions.
+
+    Such a function calls its operator in the block for what computes the result. Nothing is
+    recorded there.
+    """
+
+    def __enter__(self) -> None:
+        from ..library import below_autograd
+
+        below_autograd.depth += 1
+        self._mode = no_grad()
+        self._mode.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        from ..library import below_autograd
+
+        self._mode.__exit__(*error)
+        below_autograd.depth -= 1

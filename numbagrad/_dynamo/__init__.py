@@ -16,6 +16,7 @@ _absent, __getattr__, __dir__ = lacking(
     __name__,
     "numbagrad.explain shows what a compiled function runs",
     """explain export register_backend lookup_backend optimize_assert replay run""",
+    {"utils": ".utils"},
 )
 
 __all__ = [
@@ -36,7 +37,7 @@ class _Config:
     suppress_errors = False
     verbose = False
     cache_size_limit = recompile_limit = 8
-    accumulated_cache_size_limit = 256
+    accumulated_cache_size_limit = accumulated_recompile_limit = 256
     assume_static_by_default = True
     automatic_dynamic_shapes = True
     capture_scalar_outputs = False

@@ -28,6 +28,8 @@ from .graph import _unsafe_preserve_version_counter as _unsafe_preserve_version_
 from .hooks.saved_hooks import SavedTensor
 from .variable import Variable
 
+_is_checkpoint_valid = Variable._execution_engine.is_checkpoint_valid
+
 if TYPE_CHECKING:
     from . import forward_ad, functional
 

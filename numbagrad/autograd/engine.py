@@ -85,12 +85,14 @@ def run_backward(
     walk.roots = roots
     if outer is not None:
         walk.depth = outer.depth + 1
+        walk.leads_to_all = outer.leads_to_all
     if retain_graph:
         walk.keeps_graph = True
     if log.isEnabledFor(DEBUG):
         walk.note_nodes()
     if inputs is not None:
         walk.plan = Plan(roots, inputs, accumulate)
+        walk.leads_to_all = False
     return _finished_walk(walk, outer, root_gradients, create_graph, accumulate)
 
 

@@ -112,7 +112,7 @@ class GradModeContext:
                 stacklevel=2,
             )
         if inspect.isgeneratorfunction(function):
-            return _decorate_generator(self.clone, function)
+            return decorate_generator(self.clone, function)
 
         # What decorates a class is called to construct: it must not have the class's dictionary.
         updated = () if inspect.isclass(function) else functools.WRAPPER_UPDATES
@@ -125,7 +125,7 @@ class GradModeContext:
         return wrapper  # type: ignore[return-value]
 
 
-def _decorate_generator(make_context: Callable[[], Any], function: Any) -> Any:
+def decorate_generator(make_context: Callable[[], Any], function: Any) -> Any:
     """Run the body of a generator under the context, and its consumer outside of it."""
 
     @functools.wraps(function)
@@ -157,17 +157,21 @@ def _decorate_generator(make_context: Callable[[], Any], function: Any) -> Any:
     return wrapper
 
 
-class no_grad(GradModeContext):
+class ContextWithoutArguments(GradModeContext):
+    """A context that decorates without parentheses as well: ``@no_grad`` and ``@no_grad()``."""
+
+    def __new__(cls, orig_func: Any = None) -> Any:
+        context = super().__new__(cls)
+        return context if orig_func is None else context(orig_func)
+
+
+class no_grad(ContextWithoutArguments):
     """Switch recording off for a block or for a decorated function.
 
     ``@no_grad`` and ``@no_grad()`` both decorate.
     """
 
     _enabled = False
-
-    def __new__(cls, function: Any = None) -> Any:
-        context = super().__new__(cls)
-        return context if function is None else context(function)
 
     def __enter__(self) -> None:
         self.prev = state.enabled

@@ -14,7 +14,16 @@ __all__ = ["ExecutionEngine", "Variable"]
 
 
 class ExecutionEngine:
-    """The interface of torch's engine that programs use: callbacks for the end of a backward."""
+    """The interface of torch's engine that programs use: questions to the walk of this thread."""
+
+    def is_checkpoint_valid(self) -> bool:
+        """Whether a node may start a walk of its own that accumulates in leaves.
+
+        It may not where gradients of chosen inputs are computed, in this walk or one around it:
+        the leaves would get gradients that nobody asked for.
+        """
+        walk = grad_mode.walk
+        return walk is None or walk.leads_to_all
 
     def queue_callback(self, callback: Callable[[], Any]) -> None:
         """Call ``callback()`` once the backward that this thread is in has run all nodes.

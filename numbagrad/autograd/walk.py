@@ -52,6 +52,8 @@ class Walk:
     depth = 0
     #: Whether nodes keep what they saved.
     keeps_graph = False
+    #: Whether the walk, and those it is started in, lead to all leaves, not to chosen inputs.
+    leads_to_all = True
     callbacks: list[Callable[[], Any]] | None = None
     #: Undoes that the nodes write into the log.
     noted: Sequence[RemovableHandle] = ()

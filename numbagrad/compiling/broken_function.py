@@ -157,7 +157,7 @@ def _has_hooks(function: Any) -> bool:
         module._forward_hooks, module._forward_pre_hooks, module._backward_hooks,
         module._backward_pre_hooks,
     )  # fmt: skip
-    return any(own) or module_hooks.EVERY_MODULE.any
+    return any(own) or module_hooks.EVERY_MODULE.of_calls
 
 
 class Piece(CompiledFunction):

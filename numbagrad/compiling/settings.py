@@ -42,7 +42,10 @@ def global_settings() -> tuple[Any, ...]:
     stack, hooks = saved_hooks.stack, EVERY_MODULE
     if not stack and not hooks.any:
         return settings
-    of_modules = (hooks.forward_pre, hooks.forward, hooks.backward_pre, hooks.backward)
+    of_modules = (
+        hooks.forward_pre, hooks.forward, hooks.backward_pre, hooks.backward, hooks.parameters,
+        hooks.buffers, hooks.modules,
+    )  # fmt: skip
     return *settings, *stack, *[key for table in of_modules for key in table]
 
 

@@ -6,6 +6,8 @@ is first named and available. ``driver/`` alone imports packages of CUDA.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..absent import lacking
 from .devices import (
     can_device_access_peer,
@@ -52,7 +54,7 @@ _STREAMS = (
 _RANDOM = ("default_generators", "get_rng_state", "get_rng_state_all", "initial_seed",
            "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state",
            "set_rng_state_all")  # fmt: skip
-_absent, __getattr__, __dir__ = lacking(
+_absent, _find, __dir__ = lacking(
     __name__,
     "there is no GPU; ask torch.cuda.is_available() first",
     """BFloat16Storage BoolStorage ByteStorage CUDAGraph CUDAPluggableAllocator CharStorage
@@ -78,5 +80,13 @@ _absent, __getattr__, __dir__ = lacking(
         **dict.fromkeys(_RANDOM, ".random"),
     },
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_initialized":  # asked each time, as ``is_initialized``
+        return is_initialized()
+    return _find(name)
+
+
 has_half = True
 has_magma = False

@@ -127,13 +127,17 @@ def _broadcast(shape: Any, *values: Any) -> Any:
     return broadcast_shapes(shape, *[getattr(value, "shape", ()) for value in values])
 
 
+def _clipped_sigmoid(x: Any) -> Any:
+    return inside(sigmoid(x))
+
+
 class SigmoidTransform(_Elementwise):
     """1 / (1 + exp(-x))."""
 
     codomain = constraints.unit_interval
 
     def _call(self, x: Any) -> Any:
-        return inside(sigmoid(x))
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Any) -> Any:
         y = inside(y)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -26,6 +27,15 @@ __all__ = [
 ]  # fmt: skip
 
 __version__ = TORCH_VERSION
+
+#: Modules below the package, which are there and whose names are absent.
+_ABSENT_MODULES = frozenset({"compile", "dim", "einops", "experimental"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ABSENT_MODULES:  # with ``from functorch import dim``, as with ``import``
+        return importlib.import_module(f"functorch.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _warn(name: str, instead: str) -> None:

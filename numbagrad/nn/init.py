@@ -312,3 +312,8 @@ eye, dirac, sparse = map(_deprecated, (eye_, dirac_, sparse_))
 xavier_uniform, xavier_normal = map(_deprecated, (xavier_uniform_, xavier_normal_))
 kaiming_uniform, kaiming_normal = map(_deprecated, (kaiming_uniform_, kaiming_normal_))
 orthogonal = _deprecated(orthogonal_)
+
+
+# Names from before the functions above ran unrecorded, by which libraries still call them.
+_no_grad_uniform_, _no_grad_normal_, _no_grad_fill_ = uniform_, normal_, constant_
+_no_grad_zero_, _no_grad_trunc_normal_ = zeros_, trunc_normal_

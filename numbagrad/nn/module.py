@@ -6,6 +6,7 @@ text. Hooks are in ``module_hooks.py``, saving and loading in ``module_state.py`
 
 from __future__ import annotations
 
+import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +20,7 @@ from ..ops.conversion.query import typename
 from ..ops.creation.filled import empty_like
 from ..tensor import Tensor
 from . import module_hooks
-from .module_hooks import ModuleHooks
+from .module_hooks import EVERY_MODULE, ModuleHooks, as_hooks_say
 from .module_state import ModuleState
 from .parameter import Buffer, Parameter
 
@@ -96,7 +97,7 @@ class Module(ModuleHooks, ModuleState):
             or self._forward_pre_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
-            or module_hooks.EVERY_MODULE.any
+            or EVERY_MODULE.of_calls
         ):
             return module_hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
@@ -138,6 +139,8 @@ class Module(ModuleHooks, ModuleState):
                 f"created explicitly. To express '{name}' as a function of another Tensor, compute "
                 "the value in the forward() method."
             )
+        if param is not None:
+            param = as_hooks_say(EVERY_MODULE.parameters, self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -148,7 +151,7 @@ class Module(ModuleHooks, ModuleState):
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or "
                 "None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = as_hooks_say(EVERY_MODULE.buffers, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -159,7 +162,7 @@ class Module(ModuleHooks, ModuleState):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", name, "_modules", self.__dict__.get("_modules", {}))
-        self._modules[name] = module
+        self._modules[name] = as_hooks_say(EVERY_MODULE.modules, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Another name of ``add_module``."""
@@ -187,10 +190,10 @@ class Module(ModuleHooks, ModuleState):
             if "_modules" not in attributes:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, but="_modules")
-            self._modules[name] = value
+            self._modules[name] = as_hooks_say(EVERY_MODULE.modules, self, name, value)
         elif name in attributes.get("_modules", ()):
             self._require_none(value, "as child module", name, "torch.nn.Module or None")
-            self._modules[name] = None
+            self._modules[name] = as_hooks_say(EVERY_MODULE.modules, self, name, None)
         elif isinstance(value, Buffer) or name in attributes.get("_buffers", ()):
             if not isinstance(value, Tensor):
                 self._require_none(
@@ -199,9 +202,29 @@ class Module(ModuleHooks, ModuleState):
             persistent = name not in self._non_persistent_buffers_set
             if isinstance(value, Buffer):
                 persistent = value.persistent
-            self.register_buffer(name, value, persistent)
+            self._register_assigned_buffer(name, value, persistent)
         else:
             object.__setattr__(self, name, value)
+
+    def _register_assigned_buffer(self, name: str, value: Any, persistent: bool) -> None:
+        """``register_buffer``, which subclasses may define without ``persistent``.
+
+        Raises:
+            RuntimeError: if such a subclass is to hold a buffer that is not part of the state.
+        """
+        register = self.register_buffer
+        if (
+            getattr(register, "__func__", None) is Module.register_buffer
+            or "persistent" in inspect.signature(register).parameters
+        ):
+            register(name, value, persistent)
+        elif persistent:
+            register(name, value)
+        else:
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements "
+                "register_buffer() without the persistent argument is not allowed."
+            )
 
     @staticmethod
     def _require_none(value: Any, place: str, name: str, expected: str) -> None:

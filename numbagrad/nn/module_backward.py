@@ -174,7 +174,9 @@ def _checked(hook: str, name: str, replaced: Any, count: int) -> tuple[Any, ...]
 # --- the old kind of hook -------------------------------------------------------------------------
 
 
-def watch_last_node(module: Module, args: tuple[Any, ...], result: Any) -> None:
+def watch_last_node(
+    module: Module, args: tuple[Any, ...], result: Any, hooks: Sequence[Any]
+) -> None:
     """Let old backward hooks see the gradients of the node that made the first tensor."""
     found = result
     while not isinstance(found, Tensor):
@@ -186,7 +188,7 @@ def watch_last_node(module: Module, args: tuple[Any, ...], result: Any) -> None:
     if node is None:
         return
     _warn_of_what_is_missing(args, result, node)
-    for hook in module._backward_hooks.values():
+    for hook in hooks:
         node.register_hook(WithModule(hook, module))
 
 

@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from .module import Module
 
 __all__ = [
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
     "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
 ]
 
 #: The tables every module has.
@@ -41,16 +45,41 @@ class HooksOfEveryModule:
     def __init__(self) -> None:
         self.forward_pre: OrderedDict[int, Any] = OrderedDict()
         self.forward: OrderedDict[int, Any] = OrderedDict()
+        self.forward_with_kwargs: OrderedDict[int, bool] = OrderedDict()
+        self.forward_always_called: OrderedDict[int, bool] = OrderedDict()
         self.backward_pre: OrderedDict[int, Any] = OrderedDict()
         self.backward: OrderedDict[int, Any] = OrderedDict()
-        #: Whether there may be one: set by the first registration and never taken back, so that
-        #: calls without hooks ask for one flag.
-        self.any = False
+        #: Whether backward hooks see whole modules, or the nodes of outputs; None before the first.
+        self.is_full_backward: bool | None = None
+        #: Hooks that see what becomes part of a module.
+        self.parameters: OrderedDict[int, Any] = OrderedDict()
+        self.buffers: OrderedDict[int, Any] = OrderedDict()
+        self.modules: OrderedDict[int, Any] = OrderedDict()
+        #: Whether there may be one, and one that runs in calls of modules: set by the first
+        #: registration and never taken back, so that calls without hooks ask for one flag.
+        self.any = self.of_calls = False
 
     def add(self, table: OrderedDict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
-        """Register a hook in one of the tables."""
+        """Register a hook in one of the tables that calls of modules look through."""
+        self.of_calls = True
+        return self.add_watcher(table, hook)
+
+    def add_watcher(
+        self, table: OrderedDict[int, Any], hook: Callable[..., Any]
+    ) -> RemovableHandle:
+        """Register a hook in one of the tables that modules look through that are put together."""
         self.any = True
         return add_hook(table, hook)
+
+    def add_backward(self, hook: Callable[..., Any], full: bool) -> RemovableHandle:
+        """Register a hook of backward, of one kind with those that were registered before."""
+        if self.is_full_backward is (not full):
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks as a global Module "
+                "hook. Please use only one of them."
+            )
+        self.is_full_backward = full
+        return self.add(self.backward, hook)
 
 
 EVERY_MODULE = HooksOfEveryModule()
@@ -61,9 +90,20 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     return EVERY_MODULE.add(EVERY_MODULE.forward_pre, hook)
 
 
-def register_module_forward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, args, output)`` after the forward of every module."""
-    return EVERY_MODULE.add(EVERY_MODULE.forward, hook)
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call ``hook(module, args, output)`` after the forward of every module.
+
+    With ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call`` also when
+    ``forward`` raises.
+    """
+    handle = EVERY_MODULE.add(EVERY_MODULE.forward, hook)
+    if with_kwargs:
+        EVERY_MODULE.forward_with_kwargs[handle.id] = True
+    if always_call:
+        EVERY_MODULE.forward_always_called[handle.id] = True
+    return handle
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -72,8 +112,54 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, grad_input, grad_output)`` in the backward of every module."""
-    return EVERY_MODULE.add(EVERY_MODULE.backward, hook)
+    """Call ``hook(module, grad_input, grad_output)`` in the backward of every module.
+
+    Raises:
+        RuntimeError: if there was a ``register_module_backward_hook``.
+    """
+    return EVERY_MODULE.add_backward(hook, full=True)
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """The old backward hook of every module: sees the node that made the output.
+
+    Raises:
+        RuntimeError: if there was a ``register_module_full_backward_hook``.
+    """
+    return EVERY_MODULE.add_backward(hook, full=False)
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, name, param)`` for every parameter that a module gets.
+
+    What the hook returns, if it is not None, is registered instead.
+    """
+    return EVERY_MODULE.add_watcher(EVERY_MODULE.parameters, hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, name, buffer)`` for every buffer that a module gets, None included.
+
+    What the hook returns, if it is not None, is registered instead.
+    """
+    return EVERY_MODULE.add_watcher(EVERY_MODULE.buffers, hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, name, submodule)`` for every submodule that a module gets.
+
+    What the hook returns, if it is not None, is registered instead.
+    """
+    return EVERY_MODULE.add_watcher(EVERY_MODULE.modules, hook)
+
+
+def as_hooks_say(hooks: OrderedDict[int, Any], module: Module, name: str, value: Any) -> Any:
+    """``value``, or what the hooks of a registration return instead."""
+    for hook in list(hooks.values()):
+        replaced = hook(module, name, value)
+        if replaced is not None:
+            value = replaced
+    return value
 
 
 class ModuleHooks:
@@ -163,9 +249,7 @@ def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], done: set[int]) -> Any:
     for number, hook in [*EVERY_MODULE.forward_pre.items(), *module._forward_pre_hooks.items()]:
         args, kwargs = _run_forward_pre(module, number, hook, args, kwargs)
-    full = [*EVERY_MODULE.backward.values()]
-    if module._is_full_backward_hook:
-        full += module._backward_hooks.values()
+    full, old = _backward_hooks(module)
     before = [*EVERY_MODULE.backward_pre.values(), *module._backward_pre_hooks.values()]
     watcher = BackwardWatcher(module, full, before) if full or before else None
     if watcher is not None:
@@ -173,7 +257,10 @@ def _call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], done: s
     result = module.forward(*args, **kwargs)
     for number, hook in [*EVERY_MODULE.forward.items(), *module._forward_hooks.items()]:
         done.add(number)
-        if number in module._forward_hooks_with_kwargs:
+        if (
+            number in module._forward_hooks_with_kwargs
+            or number in EVERY_MODULE.forward_with_kwargs
+        ):
             replaced = hook(module, args, kwargs, result)
         else:
             replaced = hook(module, args, result)
@@ -181,9 +268,21 @@ def _call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], done: s
             result = replaced
     if watcher is not None:
         result = watcher.watch_outputs(result)
-    if module._is_full_backward_hook is False and module._backward_hooks:
-        watch_last_node(module, args, result)
+    if old:
+        watch_last_node(module, args, result, old)
     return result
+
+
+def _backward_hooks(module: Module) -> tuple[list[Any], list[Any]]:
+    """Hooks of backward, those of every module first: of whole modules, and of last nodes."""
+    full: list[Any] = []
+    old: list[Any] = []
+    for is_full, hooks in (
+        (EVERY_MODULE.is_full_backward, EVERY_MODULE.backward),
+        (module._is_full_backward_hook, module._backward_hooks),
+    ):
+        (full if is_full else old).extend(hooks.values())
+    return full, old
 
 
 def _run_forward_pre(
@@ -209,10 +308,12 @@ def _run_always_called(
     module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], done: set[int]
 ) -> None:
     """The forward hooks that run though ``forward`` raised; what they raise becomes a warning."""
-    for number, hook in module._forward_hooks.items():
-        if number not in module._forward_hooks_always_called or number in done:
+    always = {**EVERY_MODULE.forward_always_called, **module._forward_hooks_always_called}
+    with_kwargs = {**EVERY_MODULE.forward_with_kwargs, **module._forward_hooks_with_kwargs}
+    for number, hook in [*EVERY_MODULE.forward.items(), *module._forward_hooks.items()]:
+        if number not in always or number in done:
             continue
-        given = (args, kwargs) if number in module._forward_hooks_with_kwargs else (args,)
+        given = (args, kwargs) if number in with_kwargs else (args,)
         try:
             hook(module, *given, None)
         except Exception as error:

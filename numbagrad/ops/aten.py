@@ -13,6 +13,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .arguments.check import public_function
+from .aten_names import overloads
 
 __all__ = ["OpOverload", "OpOverloadPacket", "name_of"]
 
@@ -55,11 +56,11 @@ class OpOverloadPacket:
         self.__name__ = name
 
     def overloads(self) -> list[str]:
-        """The names of the overloads."""
-        return sorted(_OVERLOADS[self.__name__])
+        """The names of the overloads, without those that write into ``out``."""
+        return sorted(_overloads_of(self.__name__))
 
     def __getattr__(self, name: str) -> OpOverload:
-        if name.startswith("__") or name not in _OVERLOADS[self.__name__]:
+        if name.startswith("__") or name not in _overloads_of(self.__name__):
             raise AttributeError(
                 f"'{self}' has no overload '{name}'; there are {', '.join(self.overloads())}"
             )
@@ -75,6 +76,11 @@ class OpOverloadPacket:
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self}')>"
+
+
+def _overloads_of(name: str) -> frozenset[str]:
+    """The overloads that torch has, and those that ``name_of`` finds."""
+    return overloads(name) | _OVERLOADS.get(name, set())
 
 
 def _is_tensor(arguments: tuple[Any, ...], place: int) -> bool:
@@ -229,7 +235,8 @@ def name_of(operator: Any, arguments: tuple[Any, ...]) -> Any:
         return operator
     rule = _RULES.get(operator)
     name, overload = (operator, "default") if rule is None else rule(arguments)
-    _OVERLOADS.setdefault(name, {"default"})
+    if overload not in _overloads_of(name):
+        _OVERLOADS.setdefault(name, set()).add(overload)
     return getattr(_packet(name), overload)
 
 
@@ -276,7 +283,7 @@ def _function(name: str) -> Any:
 
 def _is_known(name: str) -> bool:
     """Whether there is an operator of this name, as far as anybody could ask for it."""
-    if name in _OVERLOADS or _found(name) is not None:
+    if _overloads_of(name) or _found(name) is not None:
         return True
     import numbagrad
 
@@ -286,5 +293,6 @@ def _is_known(name: str) -> bool:
 def __getattr__(name: str) -> OpOverloadPacket:
     if name.startswith("__") or not _is_known(name):
         raise AttributeError(f"there is no operator 'aten.{name}'")
-    _OVERLOADS.setdefault(name, {"default"})
+    if not _overloads_of(name):
+        _OVERLOADS[name] = {"default"}
     return _packet(name)

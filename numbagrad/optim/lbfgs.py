@@ -13,7 +13,7 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..ops.creation.filled import zeros
 from ..ops.views.join import cat
 from ..tensor import Tensor
-from .line_search import strong_wolfe
+from .line_search import Point, cubic_minimum, strong_wolfe
 from .optimizer import Optimizer
 from .options import check_rate
 
@@ -195,3 +195,37 @@ class LBFGS(Optimizer):
 
 def _largest(vector: Tensor) -> Tensor:
     return vector.abs().max()
+
+
+# torch's private names of the line search, which libraries of other minimisers call.
+
+
+def _strong_wolfe(
+    obj_func: Callable[[Any, float, Any], tuple[float, Tensor]],
+    x: Any,
+    t: float,
+    d: Tensor,
+    f: float,
+    g: Tensor,
+    gtd: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[float, Tensor, float, int]:
+    """``strong_wolfe`` of ``obj_func(x, t, d)``: loss, gradient, step and evaluations."""
+    return strong_wolfe(
+        lambda size: obj_func(x, size, d), d, t, f, g, float(gtd), decrease=c1, curvature=c2,
+        tolerance=tolerance_change, max_evaluations=max_ls,
+    )  # fmt: skip
+
+
+def _cubic_interpolate(
+    x1: float, f1: float, g1: float, x2: float, f2: float, g2: float, bounds: Any = None
+) -> float:
+    """The minimum, within bounds, of the cubic through two points with their slopes."""
+    first, second = [
+        Point(float(size), float(loss), zeros(0), float(slope))
+        for size, loss, slope in ((x1, f1, g1), (x2, f2, g2))
+    ]
+    return cubic_minimum(first, second, bounds)

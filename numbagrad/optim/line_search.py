@@ -14,9 +14,6 @@ from ..tensor import Tensor
 
 __all__ = ["strong_wolfe"]
 
-#: The loss has to fall by this share of what the slope promises, and the slope to this share.
-_DECREASE, _CURVATURE = 1e-4, 0.9
-
 Evaluate = Callable[[float], tuple[float, Tensor]]
 
 
@@ -29,7 +26,7 @@ class Point(NamedTuple):
     slope: float
 
 
-def _cubic(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
+def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
     """The minimum, within bounds, of the cubic through two points with their slopes."""
     low, high = bounds or (min(a.size, b.size), max(a.size, b.size))
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.size - b.size)
@@ -45,11 +42,23 @@ def _cubic(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> flo
 
 
 class _Search:
-    """One search: the point it starts from and the conditions for where it may end."""
+    """One search: the point it starts from and the conditions for where it may end.
 
-    def __init__(self, evaluate: Evaluate, direction: Tensor, start: Point) -> None:
+    The loss has to fall by the share `decrease` of what the slope promises, and the slope to the
+    share `curvature`.
+    """
+
+    def __init__(
+        self,
+        evaluate: Evaluate,
+        direction: Tensor,
+        start: Point,
+        decrease: float,
+        curvature: float,
+    ) -> None:
         self._evaluate = evaluate
         self._direction = direction
+        self._decrease, self._curvature = decrease, curvature
         self.start = start
         self.evaluations = 0
 
@@ -61,12 +70,12 @@ class _Search:
 
     def too_high(self, point: Point) -> bool:
         """Whether the loss has not fallen enough."""
-        promised = _DECREASE * point.size * self.start.slope
+        promised = self._decrease * point.size * self.start.slope
         return point.loss > self.start.loss + promised
 
     def flat(self, point: Point) -> bool:
         """Whether the slope is small enough."""
-        return abs(point.slope) <= -_CURVATURE * self.start.slope
+        return abs(point.slope) <= -self._curvature * self.start.slope
 
     def bracket(self, size: float, limit: int) -> tuple[list[Point], bool, int]:
         """One good point, or two with a good one between; whether it is one; and the count."""
@@ -80,7 +89,7 @@ class _Search:
             if point.slope >= 0:
                 return [before, point], False, count
             bounds = (point.size + 0.01 * (point.size - before.size), point.size * 10)
-            before, point = point, self.at(_cubic(before, point, bounds))
+            before, point = point, self.at(cubic_minimum(before, point, bounds))
             count += 1
         return [self.start, point], False, count
 
@@ -90,7 +99,7 @@ class _Search:
         length = float(self._direction.abs().max())
         stuck = False
         while count < limit and abs(high.size - low.size) * length >= tolerance:
-            size, stuck = self._inside(_cubic(low, high), low, high, stuck)
+            size, stuck = self._inside(cubic_minimum(low, high), low, high, stuck)
             point = self.at(size)
             count += 1
             if self.too_high(point) or point.loss >= low.loss:
@@ -124,6 +133,8 @@ def strong_wolfe(
     gradient: Tensor,
     slope: float,
     *,
+    decrease: float = 1e-4,
+    curvature: float = 0.9,
     tolerance: float = 1e-9,
     max_evaluations: int = 25,
 ) -> tuple[float, Tensor, float, int]:
@@ -134,11 +145,15 @@ def strong_wolfe(
         direction: where to go.
         size: the step to try first.
         loss, gradient, slope: at the start.
+        decrease, curvature: the shares of the slope that the two conditions name.
+        tolerance: the least movement of an element that is worth another step.
+        max_evaluations: the most steps that are tried beside the first.
 
     Returns:
         Loss, gradient and size of the step, and how often ``evaluate`` was called.
     """
-    search = _Search(evaluate, direction, Point(0.0, loss, gradient, slope))
+    start = Point(0.0, loss, gradient, slope)
+    search = _Search(evaluate, direction, start, decrease, curvature)
     bracket, done, count = search.bracket(size, max_evaluations)
     if done:
         found = bracket[0]

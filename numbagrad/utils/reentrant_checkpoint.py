@@ -18,7 +18,7 @@ from ..autocast_state import state as autocast
 from ..autograd.engine_interface import backward
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..autograd.grad_mode import state as grad_mode
+from ..autograd.variable import Variable
 from ..executor import capture
 from ..random import DefaultStreams
 from ..tensor import Tensor
@@ -109,7 +109,7 @@ class CheckpointFunction(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         """Run the function again and walk back through it."""
-        if grad_mode.walk is not None and grad_mode.walk.plan is not None:
+        if not Variable._execution_engine.is_checkpoint_valid():
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
                 "passing an `inputs` parameter to .backward(). To resolve this error, you can "

@@ -4,6 +4,7 @@ Each case is a function of the library, an input and a log. Compared are the log
 returns or raises, and the warnings.
 """
 
+import importlib
 import warnings
 
 import pytest
@@ -110,7 +111,7 @@ def a_hook_that_is_called_always_and_raises(lib, x, log):
 
 @case
 def hooks_of_every_module(lib, x, log):
-    room = lib.nn.modules.module if lib is torch else lib.nn.module_hooks
+    room = importlib.import_module(f"{lib.__name__}.nn.modules.module")
 
     def seen(name):
         return lambda module, *rest: log((name, type(module).__name__))
@@ -129,6 +130,49 @@ def hooks_of_every_module(lib, x, log):
         handle.remove()
     log("removed")
     model(x).sum().backward()
+
+
+@case
+def hooks_of_every_registration(lib, x, log):
+    room = importlib.import_module(f"{lib.__name__}.nn.modules.module")
+
+    def seen(module, name, value):
+        log((type(module).__name__, name, type(value).__name__))
+
+    def longer(module, name, buffer):
+        return None if buffer is None else lib.zeros(7, dtype=lib.float64)
+
+    handles = [
+        room.register_module_parameter_registration_hook(seen),
+        room.register_module_buffer_registration_hook(seen),
+        room.register_module_buffer_registration_hook(longer),
+        room.register_module_module_registration_hook(seen),
+    ]
+    model = lib.nn.Sequential(linear(lib), lib.nn.BatchNorm1d(4))
+    model[0] = lib.nn.ReLU()
+    model.register_buffer("nothing", None)
+    model.register_parameter("none", None)
+    model.last = linear(lib)
+    model.last = None
+    model.add_module("again", lib.nn.ReLU())
+    for handle in handles:
+        handle.remove()
+    log("removed")
+    model.register_buffer("quiet", x.detach())
+    return model[1].running_mean
+
+
+@case
+def an_old_register_buffer(lib, x, log):
+    class Old(lib.nn.Module):
+        def register_buffer(self, name, tensor):
+            super().register_buffer(name, tensor)
+
+    module = Old()
+    module.register_buffer("state", x.detach())
+    module.state = x.detach() + 1
+    log(list(module.state_dict()))
+    module.state = lib.nn.Buffer(x.detach(), persistent=False)
 
 
 # --- backward hooks -------------------------------------------------------------------------------

@@ -34,6 +34,13 @@ from .arguments import (
 )
 from .jacobians import hessian, jacobian
 from .jacobians import standard_basis_for as _construct_standard_basis_for  # noqa: F401
+from .pieces import (  # noqa: F401
+    _as_tuple,
+    _as_tuple_nocheck,
+    _grad_postprocess,
+    _grad_preprocess,
+    _tuple_postprocess,
+)
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

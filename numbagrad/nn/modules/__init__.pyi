@@ -98,10 +98,14 @@ from numbagrad.nn.loss import SoftMarginLoss as SoftMarginLoss
 from numbagrad.nn.loss import TripletMarginLoss as TripletMarginLoss
 from numbagrad.nn.loss import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from numbagrad.nn.module import Module as Module
+from numbagrad.nn.module_hooks import register_module_backward_hook as register_module_backward_hook
+from numbagrad.nn.module_hooks import register_module_buffer_registration_hook as register_module_buffer_registration_hook
 from numbagrad.nn.module_hooks import register_module_forward_hook as register_module_forward_hook
 from numbagrad.nn.module_hooks import register_module_forward_pre_hook as register_module_forward_pre_hook
 from numbagrad.nn.module_hooks import register_module_full_backward_hook as register_module_full_backward_hook
 from numbagrad.nn.module_hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
+from numbagrad.nn.module_hooks import register_module_module_registration_hook as register_module_module_registration_hook
+from numbagrad.nn.module_hooks import register_module_parameter_registration_hook as register_module_parameter_registration_hook
 from numbagrad.nn.modules import activation as activation
 from numbagrad.nn.modules import adaptive as adaptive
 from numbagrad.nn.modules import batchnorm as batchnorm

@@ -17,7 +17,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write
 from ...backend import Backend
-from ...dtype import bool_, complex128, float64, get_default_dtype, int64, scalar_type_name
+from ...dtype import PYTHON_TYPES, get_default_dtype, scalar_type_name
 from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
 from ...executor import capture
@@ -26,8 +26,6 @@ from ...tensor import Tensor, new_tensor
 from ...type_names import given_for_tensor, type_name
 from ...warn_once import warn_caller
 
-_PYTHON_TYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
-
 
 def numpy_dtype(function: str, dtype: Any, default: np.dtype[Any] | None = None) -> np.dtype[Any]:
     """The NumPy type of a ``dtype`` argument; None stands for ``default`` or the default dtype."""
@@ -35,8 +33,8 @@ def numpy_dtype(function: str, dtype: Any, default: np.dtype[Any] | None = None)
         return get_default_dtype().numpy if default is None else default
     if isinstance(dtype, DType):
         return dtype.numpy
-    if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
-        return _PYTHON_TYPES[dtype].numpy
+    if isinstance(dtype, type) and dtype in PYTHON_TYPES:
+        return PYTHON_TYPES[dtype].numpy
     raise TypeError(
         f"{function}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
     )

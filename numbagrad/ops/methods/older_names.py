@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...backend import backend_for
 from ...dtype import get_default_dtype
-from ...tensor import Tensor, new_tensor
+from ...layout import strided
+from ...tensor import Tensor
 from ..arguments.kinds import Sizes
+from ..arguments.requirements import leaf
 from ..reductions.statistics import vector_norm
 
 __all__ = [
@@ -56,7 +59,15 @@ def is_distributed(input: Tensor) -> bool:
 
 
 def from_file(
-    filename: str, shared: bool | None = None, size: int = 0, *, dtype: Any = None
+    filename: str,
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of ``size`` elements whose memory is a file.
 
@@ -66,13 +77,24 @@ def from_file(
             the tensor's own.
         size: how many elements.
         dtype: their dtype, by default the default one.
+        layout, device: strided, and the CPU, which alone can hold a file.
+        pin_memory: refused.
+        requires_grad: whether the tensor does.
 
     Raises:
         ValueError: if the file is shorter.
+        NotImplementedError: for another layout or device.
+        RuntimeError: if the memory is to be pinned.
     """
+    where = backend_for(device)
+    if where is not None or layout not in (None, strided):
+        found = layout if where is None else device
+        raise NotImplementedError(f"from_file: the memory of {found} cannot be a file")
+    if pin_memory:
+        raise RuntimeError("from_file: tensors constructed from a file cannot be pinned")
     kind = (get_default_dtype() if dtype is None else dtype).numpy
     if shared:
         with open(filename, "ab") as file:
             file.truncate(max(file.tell(), size * kind.itemsize))
     mapped = np.memmap(filename, kind, "r+" if shared else "c", shape=(size,))
-    return new_tensor(np.frombuffer(mapped, kind))
+    return leaf(np.frombuffer(mapped, kind), requires_grad)

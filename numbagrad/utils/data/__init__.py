@@ -8,9 +8,8 @@ from .distributed import DistributedSampler
 _absent, __getattr__, __dir__ = lacking(
     __name__,
     "pipes of data were given up by torch; use a Dataset and a DataLoader",
-    """DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation functional_datapipe
-    guaranteed_datapipes_determinism non_deterministic runtime_validation
-    runtime_validation_disabled""",
+    """DFIterDataPipe DataChunk argument_validation guaranteed_datapipes_determinism
+    non_deterministic runtime_validation runtime_validation_disabled""",
     {
         "_utils": "._utils",
         "dataloader": ".dataloader",

@@ -23,6 +23,9 @@ from numbagrad.data.dataset import Subset as Subset
 from numbagrad.data.dataset import TensorDataset as TensorDataset
 from numbagrad.data.dataset import random_split as random_split
 from numbagrad.data.loader import DataLoader as DataLoader
+from numbagrad.data.pipes import IterDataPipe as IterDataPipe
+from numbagrad.data.pipes import MapDataPipe as MapDataPipe
+from numbagrad.data.pipes import functional_datapipe as functional_datapipe
 from numbagrad.data.sampler import BatchSampler as BatchSampler
 from numbagrad.data.sampler import RandomSampler as RandomSampler
 from numbagrad.data.sampler import Sampler as Sampler
@@ -36,13 +39,7 @@ class DFIterDataPipe:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class DataChunk:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
-class IterDataPipe:
-    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
-class MapDataPipe:
-    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class argument_validation:
-    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
-class functional_datapipe:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class guaranteed_datapipes_determinism:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
