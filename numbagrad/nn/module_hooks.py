@@ -40,7 +40,11 @@ TABLES = (
 class HooksOfEveryModule:
     """The hooks that run for every module; they come before those of the module itself."""
 
-    __slots__ = ("any", "backward", "backward_pre", "forward", "forward_pre")
+    __slots__ = (
+        "any", "backward", "backward_pre", "buffers", "forward", "forward_always_called",
+        "forward_pre", "forward_with_kwargs", "is_full_backward", "modules", "of_calls",
+        "parameters",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.forward_pre: OrderedDict[int, Any] = OrderedDict()
