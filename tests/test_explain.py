@@ -225,11 +225,35 @@ class TestNodes:
         assert [kernel.name for kernel in sine.kernels] == ["sin"]
         assert [kernel.name for kernel in sine.backward] == ["sin_backward"]
 
-    def test_without_the_other_operand_the_backward_alone_is_known(self):
-        x = torch.ones(3, requires_grad=True)
-        result = x + 1
-        explanation = torch.explain(result.grad_fn)
-        assert explanation.kernels == () and explanation.saved == (("AddBackward0", ()),)
+    @needs_programs
+    def test_of_an_operand_that_nothing_keeps(self):
+        x = torch.ones(3, 7, requires_grad=True)
+        explanation = torch.explain((x + 1).grad_fn)
+        assert {kernel.name for kernel in explanation.kernels} == {"add"}
+        assert explanation.saved == (("AddBackward0", ()),)
+        found = explanation.pair.signature.split(" or ")
+        assert "float32[3, 7], int" in found and len(found) == explanation.signatures
+        (kernel,) = torch.explain(torch.add)(x, 1).kernels
+        assert kernel in explanation.kernels
+        assert (len(found) > 1) == ("one of" in str(explanation))
+
+    def test_of_sums_and_of_layers(self):
+        x = torch.ones(4, 5, requires_grad=True)
+        for total in (x.sum(), x.mean(1)):
+            explanation = torch.explain(total.grad_fn)
+            assert [k.name for k in explanation.kernels] == [total.grad_fn.name()[:-9].lower()]
+            assert explanation.pair.signature.startswith("float32[4, 5]")
+        pair = torch.explain(torch.sum)(x).pair
+        assert torch.explain(x.sum().grad_fn).pair is pair
+        layer = torch.nn.Linear(5, 3)
+        explanation = torch.explain(layer(x.sin()).grad_fn)
+        assert explanation.pair.signature == "float32[3], float32[4, 5], float32[3, 5]"
+        assert [kernel.name for kernel in explanation.kernels] == ["matmul_tiles_float32", "add"]
+
+    def test_of_a_view(self):
+        x = torch.ones(4, 5, requires_grad=True)
+        explanation = torch.explain(x.t().grad_fn)
+        assert explanation.kernels == () and explanation.pair.signature == "float32[4, 5]"
 
     def test_after_a_backward_that_freed_the_node(self):
         x = torch.ones(3, requires_grad=True)

@@ -103,6 +103,8 @@ class Node:
     sequence_nr: int
     _hooks: Any
 
+    #: The operator whose calls leave such nodes, on classes of one operator.
+    operator: Any = None
     #: How many tensors the operation returns. Classes whose count varies have it on the instance.
     _output_count = 1
     #: The prefix of names that torch did not generate: ``torch::autograd::``.

@@ -1,26 +1,24 @@
 """``explain(node)``: the pair of the signature that a node of the graph was made for.
 
-The node of a composite operator and that of a compiled function hold their pair. Nodes of other
-operators hold nothing that would cost their launches anything: their operator is called once more,
-with arguments of the forms that the node and its neighbours tell, and the kernels that this finds
-are those of the signature. ``executor/pair.py`` has one object for it.
+The node of a composite operator and that of a compiled function hold their pair. The class of any
+other node names its operator, which knows the call that leaves such a node
+(``ops/operators/node_calls.py``): called once more, it runs the kernels of the signature.
+``executor/pair.py`` has one object for them, whether a call or a node asks.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from ..autograd.node import Node
-from ..dtype import from_numpy as dtype_of
+from ..dtype import from_numpy
 from ..executor.explain import explain as explain_kernels
 from ..executor.pair import Pair, eager_pair
 from ..ops.creation.filled import ones
+from ..ops.operators.base import Operator
 from ..ops.operators.composite import CompositeNode
-from ..ops.operators.gradient_rule import PointwiseNode
-from ..ops.operators.tensor_operator import OperatorNode
-from ..tensor import Tensor
+from ..ops.operators.node_calls import Recall
 from .backward import CompiledFunctionBackward
 from .operator_explanation import OperatorExplanation, kept_by, with_backward
 
@@ -30,8 +28,9 @@ __all__ = ["explain_node"]
 def explain_node(node: Node) -> OperatorExplanation:
     """The pair of a ``grad_fn``: the kernels of forward and backward, and what passes between them.
 
-    Of a node whose forward read what nothing tells any more, as an operand that no gradient uses,
-    the backward alone is shown.
+    A node keeps what its gradients read. Where that leaves several signatures that the operator has
+    met, the kernels of each are shown. Of a node whose operands nothing tells any more the backward
+    alone is shown.
 
     Raises:
         RuntimeError: if what the node saved was freed.
@@ -39,26 +38,40 @@ def explain_node(node: Node) -> OperatorExplanation:
     """
     pair = _pair_held_by(node)
     if pair is not None:
-        return _explanation(node, pair)
-    found = _call_of(node)
-    if found is not None:
-        operator, arguments = found
-        explained = with_backward(explain_kernels(operator, *arguments), tuple(arguments))
-        if isinstance(explained, OperatorExplanation):
-            return dataclasses.replace(explained, call=node.name())
-    gradients = [
-        None if form is None else ones(form[0], dtype=form[1]) for form in _result_forms(node)
-    ]
-    if None in gradients:
-        raise ValueError(f"{node.name()}: the forms of its results are not known; keep one of them")
-    backward = explain_kernels(node, *gradients).kernels
-    return _explanation(node, eager_pair(node.name(), "", (), backward, (kept_by(node),)))
+        return _explanation(node, [pair])
+    recall = Recall()
+    operator = type(node).operator
+    if isinstance(operator, Operator):
+        if operator.is_view:
+            return _explanation(node, [_pair_of_view(node, operator, recall)])
+        pairs: list[Pair] = []
+        for call in operator.calls_of(node, recall):
+            signature = operator.signature_of(call)
+            forward = explain_kernels(operator, *call)
+            explained = with_backward(forward, tuple(call), signature=signature)
+            if isinstance(explained, OperatorExplanation):
+                pairs.append(explained.pair)
+        if pairs:
+            return _explanation(node, pairs)
+    return _explanation(node, [eager_pair(node.name(), "", (), *_backward_of(node, recall))])
 
 
-def _explanation(node: Node, pair: Pair) -> OperatorExplanation:
+def _explanation(node: Node, pairs: Sequence[Pair]) -> OperatorExplanation:
+    """One pair, or those of all signatures that the node may be of, if their kernels differ."""
+    different = {(x.forward_kernels, x.backward_kernels): x for x in reversed(pairs)}
+    pair = pairs[0]
+    if len(different) > 1:
+        pair = eager_pair(
+            node.name(),
+            " or ".join([x.signature for x in reversed(different.values())]),
+            tuple(dict.fromkeys([k for x in pairs for k in x.forward_kernels])),
+            tuple(dict.fromkeys([k for x in pairs for k in x.backward_kernels])),
+            pair.kept,
+        )
     return OperatorExplanation(
-        node.name(), pair.forward_kernels, None, pair, pair.kept, pair.backward_kernels
-    )
+        node.name(), pair.forward_kernels, None, pair, pair.kept, pair.backward_kernels,
+        len(different),
+    )  # fmt: skip
 
 
 def _pair_held_by(node: Node) -> Pair | None:
@@ -67,80 +80,22 @@ def _pair_held_by(node: Node) -> Pair | None:
     return node.plan.pair() if isinstance(node, CompiledFunctionBackward) else None
 
 
-def _call_of(node: Node) -> tuple[Any, list[Any]] | None:
-    """An operator and arguments for which it leaves such a node; None if these are not known."""
-    if isinstance(node, PointwiseNode):
-        operator: Any = node.rule.operator
-        known = _operands_kept(node)
-        edges = dict(enumerate(node.next_edges))
-    elif isinstance(node, OperatorNode) and not node.operator.variadic:
-        operator, plan = node.operator, node.plan
-        known = dict(zip(plan.saves, node.unpack(), strict=False))
-        pairs = zip(plan.keeps, node.values, strict=False)
-        known |= {place: value for (place, is_shape), value in pairs if not is_shape}
-        edges = dict(zip(plan.inputs, node.next_edges, strict=True))
-    else:
-        return None
-    arguments: dict[int, Any] = {}
-    for place in range(len(operator.parameters)):
-        edge = edges.get(place)
-        if edge is None and place in known:
-            arguments[place] = known[place]
-        elif edge is not None:
-            same = [k for k in range(place) if (x := edges.get(k)) and x[0] is edge[0]]
-            made = [arguments[k] for k in same if edges[k][1] == edge[1]]  # as of ``a * a``
-            operand = made[0] if made else _operand(node, place, edge, known.get(place))
-            if operand is None:
-                return None
-            arguments[place] = operand
-        elif isinstance(node, PointwiseNode) and _is_number(operator, place):
-            arguments[place] = 1.0  # whatever it was, the kernels are the same
-        else:
-            return None
-    return operator, list(arguments.values())
+def _pair_of_view(node: Node, operator: Operator, recall: Recall) -> Pair:
+    """The pair of a view, which is made without kernels."""
+    edge = node.next_edges[0]
+    input = None if edge is None else recall.operand(edge)
+    signature = "" if input is None else operator.signature_of([input])
+    return eager_pair(node.name(), signature, (), *_backward_of(node, recall))
 
 
-def _operands_kept(node: PointwiseNode) -> dict[int, Any]:
-    """The operands that the node of a formula keeps, by place."""
-    saved = iter(node.unpack())
-    numbers = node.numbers or (None,) * len(node.rule.uses)
-    return {
-        place: next(saved) if number is None else number
-        for place, number in zip(node.rule.uses, numbers, strict=False)
-    }
-
-
-def _operand(node: Any, place: int, edge: tuple[Any, int], kept: Any) -> Tensor | None:
-    """A tensor that requires grad, of the form of the operand that an edge leads to."""
-    target, number = edge
-    if isinstance(kept, Tensor):
-        return kept.detach().requires_grad_()
-    if isinstance(target, Tensor):
-        return target.detach().requires_grad_()
-    form = _result_forms(target)[number]
-    if form is None and isinstance(node, PointwiseNode):
-        restored = None if node.restore is None else node.restore[place]
-        form = _result_forms(node)[0] if restored is None else restored
-    return None if form is None else ones(form[0], dtype=form[1], requires_grad=True)
-
-
-def _is_number(operator: Any, place: int) -> bool:
-    """Whether an operand of a formula is always a number."""
-    return operator.parameters[place] in operator.definition.scalars
-
-
-def _result_forms(node: Node) -> Sequence[tuple[Sequence[int], Any] | None]:
-    """Shape and dtype of the results of a node, as far as somebody knows."""
-    forms: list[tuple[Sequence[int], Any] | None] = [
-        None if each is None else (each.shape, each.dtype) for each in node._input_metadata
-    ]
-    if forms == [None] and isinstance(node, PointwiseNode) and node.restore is None:
-        leaves = [edge[0]._array for edge in node.next_edges if edge and _is_tensor(edge[0])]
-        saved = [x._array for x in node.unpack() if x._array.ndim]
-        for array in (*leaves, *saved)[:1]:
-            forms = [(array.shape, dtype_of(array.dtype))]
-    return forms
-
-
-def _is_tensor(target: Any) -> bool:
-    return isinstance(target, Tensor)
+def _backward_of(node: Node, recall: Recall) -> tuple[Any, Any]:
+    """The kernels of the backward, and what the node keeps for it."""
+    gradients = []
+    for number in range(node._output_count):
+        form = recall.form(node, number)
+        if form is None:
+            raise ValueError(
+                f"{node.name()}: the forms of its results are not known; keep one of them"
+            )
+        gradients.append(ones(form[0], dtype=from_numpy(form[1])))
+    return explain_kernels(node, *gradients).kernels, (kept_by(node),)

@@ -20,7 +20,9 @@ from ..executor.explain import Explanation, described_kernels
 from ..executor.explain import explain as explain_kernels
 from ..executor.pair import Kept, Pair, described, eager_pair, signature_of
 from ..ops.creation.filled import ones_like
+from ..ops.operators.base import Operator
 from ..ops.operators.composite import CompositeNode
+from ..ops.operators.node_calls import Recall
 from ..tensor import Tensor
 
 __all__ = ["OperatorExplanation", "kept_by", "with_backward"]
@@ -38,9 +40,13 @@ class OperatorExplanation(Explanation):
     pair: Pair
     saved: tuple[Kept, ...]
     backward: tuple[Kernel, ...]
+    #: How many signatures are shown: more than one if a node keeps too little to tell which it was.
+    signatures: int = 1
 
     def __str__(self) -> str:
         between = [f"{node} keeps {', '.join(kept) or 'nothing'}" for node, kept in self.saved]
+        if self.signatures > 1:
+            between.append(f"one of {self.signatures} signatures: {self.pair.signature}")
         backward = described_kernels(f"backward of {self.call}", self.backward)
         return "\n\n".join([super().__str__(), "\n".join(between), backward])
 
@@ -48,7 +54,7 @@ class OperatorExplanation(Explanation):
 
 
 def with_backward(
-    forward: Explanation, arguments: tuple[Any, ...], most: int | None = None
+    forward: Explanation, arguments: tuple[Any, ...], most: int | None = None, signature: str = ""
 ) -> Explanation:
     """The explanation of a call of an operator, with its backward if the results have one.
 
@@ -59,7 +65,7 @@ def with_backward(
     nodes = _nodes_between(results, inputs)
     if not nodes or (most is not None and len(nodes) > most):
         return forward
-    pair = _pair_of(forward, arguments, nodes, lambda: _gradients(results, inputs))
+    pair = _pair_of(forward, arguments, nodes, signature, lambda: _gradients(results, inputs))
     return OperatorExplanation(
         forward.call, pair.forward_kernels, forward.result, pair, pair.kept, pair.backward_kernels
     )
@@ -69,6 +75,7 @@ def _pair_of(
     forward: Explanation,
     arguments: tuple[Any, ...],
     nodes: list[Any],
+    signature: str,
     gradients: Callable[[], Explanation],
 ) -> Pair:
     """The pair of a call: that of a composite operator, or what ran, and runs for gradients."""
@@ -82,7 +89,20 @@ def _pair_of(
         kernels, backward = forward.kernels, gradients().kernels
     kept = tuple(map(kept_by, nodes))
     names = " ".join([node.name() for node in nodes])
-    return eager_pair(names, signature_of(_arrays(arguments)), kernels, backward, kept)
+    signature = signature or _signature(arguments, nodes)
+    return eager_pair(names, signature, kernels, backward, kept)
+
+
+def _signature(arguments: tuple[Any, ...], nodes: list[Any]) -> str:
+    """The signature of the one operator that left a node, else of the call."""
+    operator = type(nodes[0]).operator
+    if len(nodes) == 1 and isinstance(operator, Operator):
+        calls = [] if operator.is_view else list(operator.calls_of(nodes[0], Recall()))
+        if operator.is_view:
+            return operator.signature_of(arguments[:1])
+        if len(calls) == 1:
+            return operator.signature_of(calls[0])
+    return signature_of(_arrays(arguments))
 
 
 def kept_by(node: Any) -> Kept:

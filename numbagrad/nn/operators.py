@@ -7,7 +7,7 @@ operators; the gradients are Tensor operations, so they can be differentiated ag
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..executor.families.matmul import matmul as product
 from ..ops.arguments.shapes import check_expands
 from ..ops.operators import native_launchers
 from ..ops.operators.base import Operator
+from ..ops.operators.node_calls import standing_for
 from ..ops.operators.pointwise_operator import pointwise
 from ..ops.products.matmul import mm
 from ..ops.views.expand import sum_to_size
@@ -209,11 +210,29 @@ class Linear(Operator):
             _addition.write(made, bias, made)
         return made
 
+    def calls_of(self, node: Any, recall: Any) -> Iterable[list[Any]]:
+        """The call that leaves such a node; none if bias alone needs a gradient."""
+        of_bias, of_input, of_weight = node.next_edges
+        if of_weight is not None and of_weight[0].__class__ is _ShownTranspose:
+            of_weight = of_weight[0].next_edges[0]
+        input, weight = node.unpack()
+        operands = [
+            kept if edge is None else recall.operand(edge, kept)
+            for edge, kept in ((of_input, input), (of_weight, weight))
+        ]
+        if None in [x if x is None else 0 for x in operands]:
+            return []
+        form = node.bias_shape, operands[0]._array.dtype
+        bias = standing_for(form) if of_bias is None else recall.operand(of_bias, None, form)
+        return [[bias, *operands]]
+
     def finish(self, made: np.ndarray[Any, Any], arguments: Sequence[Any]) -> Tensor:
         """The result as a Tensor with its history."""
         bias, input, weight = arguments
         return self(bias, input, weight, made)
 
 
+_linear = Linear()
+LinearNode.operator = _linear
 #: The operator, with the shortest way to it.
-linear_2d = Linear().__call__
+linear_2d = _linear.__call__

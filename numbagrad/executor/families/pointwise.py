@@ -80,7 +80,7 @@ class PointwiseProgram:
     """
 
     __slots__ = (
-        "name", "formula", "rules", "refuses_zero_divisors", "call", "into", "grain",
+        "name", "formula", "rules", "refuses_zero_divisors", "call", "into", "grain", "met",
         "_make_formula", "_make_rules", "_tables", "_is_set_up",
     )  # fmt: skip
 
@@ -99,6 +99,8 @@ class PointwiseProgram:
         self.name = name
         self.refuses_zero_divisors = refuses_zero_divisors
         self.grain = grain
+        #: The keys of signatures that it has kernels for.
+        self.met: dict[int, None] = {}
         self._make_formula = make_formula
         self._make_rules = functools.partial(self._rules_class, name, result=result, **rules)
         self.rules: DtypeRules
@@ -168,6 +170,17 @@ class PointwiseProgram:
         if NATIVE:
             leave_to_capture()
         self._set_up()
+
+    def key_of(self, operands: Sequence[Any]) -> int | None:
+        """The key of a signature; None if no launcher takes these operands as they are."""
+        if self._tables is None:
+            return None
+        self._tables[0].clear()
+        try:
+            self.call(*operands)
+        except LaunchMiss as miss:
+            return miss.args[0] if miss.args[0] >= 0 else None
+        return None
 
     def run(self, *operands: Any) -> Any:
         """``call``, and what it takes where the launcher says no."""
@@ -293,6 +306,8 @@ class PointwiseProgram:
             scalar_types |= limit.type_num << (native_layout.CODE_BITS * k)
         for j in range(len(formula.outputs)):
             output_types |= result.type_num << (native_layout.CODE_BITS * j)
+        if not into:
+            self.met[key] = None
         self._tables[into].insert(key, kernel, output_types, scalar_types)
 
     def source(self, codes: list[OperandCode], compute: DType, result: DType, key: int) -> str:

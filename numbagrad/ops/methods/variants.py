@@ -43,6 +43,7 @@ Choice = tuple[Callable[..., Tensor], tuple[Any, ...]]
 _NAMES = {
     "LaunchMiss": LaunchMiss,
     "PointwiseOperator": PointwiseOperator,
+    "Tensor": Tensor,
     "apply_inplace": apply_inplace,
     "grad_mode": grad_mode,
     "layers": layers,
@@ -73,32 +74,44 @@ _OLDER = """
 _LAUNCH = """
         if {ordinary}:{write}
             try:
-                result = usual.launch({positional}, grad_mode.enabled)
+                result = usual.launch({operands}, grad_mode.enabled)
             except LaunchMiss:
-                return usual.compute(({positional},))
+                return usual.compute(({operands},))
             if result._requires_grad and result._producer is None:
-                usual.record(result, ({positional},))
+                usual.record(result, ({operands},))
             return result"""
 
 _OUT = """
             if out is not None:
-                return write_out(name, out, usual, ({positional},))"""
+                return write_out(name, out, usual, ({operands},))"""
 
 _WRITE = """
         if {ordinary}:
             if grad_mode.enabled:
-                return apply_inplace({first}, usual, ({positional},))
-            usual.into({first}, ({positional},))
+                return apply_inplace({first}, usual, ({operands},))
+            usual.into({first}, ({operands},))
             return {first}"""
 
 _CHOOSE = """
         operator, operands = choose({arguments})"""
 
+_CALL = """
+        if operator.__class__ is not PointwiseOperator:
+            return operator(*operands)
+        try:
+            result = operator.launch(*operands, grad_mode.enabled)
+        except LaunchMiss:
+            return operator.compute(operands)
+        if result._requires_grad and result._producer is None:
+            operator.record(result, operands)
+        return result"""
+
 _ENDS = {
     "function": """
-        return operator(*operands) if out is None else write_out(name, out, operator, operands)""",
-    "method": """
-        return operator(*operands)""",
+        if out is not None:
+            return write_out(name, out, operator, operands)"""
+    + _CALL,
+    "method": _CALL,
     "in place": """
         if operator.__class__ is PointwiseOperator:
             return apply_inplace({first}, operator, operands)
@@ -114,10 +127,14 @@ def _code(
     options: tuple[str, ...],
     called: bool,
     chooses: bool,
-    is_usual: bool,
+    usual: tuple[str, tuple[str, ...]] | None,
     python: bool,
 ) -> CodeType:
-    """The code of all variants of one kind that have these parameters."""
+    """The code of all variants of one kind that have these parameters.
+
+    ``usual`` is a condition, and the operands where it holds.
+    """
+    when, operands = usual or ("", ())
     keywords = (*options, "out") if kind == "function" else options
     given = (*positional, *[f"{x}={x}" for x in options])
     words = {
@@ -130,12 +147,15 @@ def _code(
         "first": positional[0],
         "second": positional[-1],
         "arguments": ", ".join(("name", *given) if called else given),
-        "ordinary": " and ".join([f"{x} is default_{x}" for x in options]) or "True",
+        "operands": ", ".join(operands),
+        "ordinary": " and ".join(
+            [f"{x} is default_{x}" for x in options] + ([when] if when else [])
+        ) or "True",
     }  # fmt: skip
     words["write"] = _OUT.format(**words) if kind == "function" else ""
     body = _ARRAYS if python else ""
     body += _OLDER if more else ""
-    body += (_WRITE if kind == "in place" else _LAUNCH) if is_usual else ""
+    body += (_WRITE if kind == "in place" else _LAUNCH) if usual else ""
     if chooses:
         body += _CHOOSE + _ENDS[kind]
     source = _SOURCE.format(**words, body=body.format(**words))
@@ -150,6 +170,8 @@ def _variant(
     choose: Callable[..., Choice] | None,
     usual: PointwiseOperator | None,
     *,
+    when: str = "",
+    operands: tuple[str, ...] = (),
     called: bool = False,
     python: bool = False,
 ) -> Any:
@@ -158,9 +180,11 @@ def _variant(
     positional = [x for x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD]
     more = "".join([x.name for x in parameters if x.kind is x.VAR_POSITIONAL])
     options = [x for x in parameters if x.kind is x.KEYWORD_ONLY]
+    names = tuple([x.name for x in positional])
+    ordinary = None if usual is None else (when, operands or names)
     code = _code(
-        kind, tuple([x.name for x in positional]), more, tuple([x.name for x in options]),
-        called, choose is not None, usual is not None, python,
+        kind, names, more, tuple([x.name for x in options]), called, choose is not None, ordinary,
+        python,
     )  # fmt: skip
     defaults = {x.name: x.default for x in options}
     if kind == "function":
@@ -304,15 +328,20 @@ def operator_variant(kind: str, name: str, operator: PointwiseOperator) -> Any:
 
 
 def choosing_variant(
-    kind: str, name: str, choose: Callable[..., Choice], usual: PointwiseOperator | None = None
+    kind: str,
+    name: str,
+    choose: Callable[..., Choice],
+    usual: PointwiseOperator | None = None,
+    when: str = "",
+    operands: tuple[str, ...] = (),
 ) -> Any:
     """The same of a function that returns an operator and its operands, see `variants`."""
     signature = inspect.signature(choose)
     taken = list(signature.parameters.values())
     called = taken[0].name == "called"
     made = _variant(
-        kind, name, signature.replace(parameters=taken[called:]), choose, usual, called=called,
-        python=name.startswith("__"),
+        kind, name, signature.replace(parameters=taken[called:]), choose, usual, when=when,
+        operands=operands, called=called, python=name.startswith("__"),
     )  # fmt: skip
     made.__module__, made.__doc__ = choose.__module__, choose.__doc__
     made.__annotations__ = {**choose.__annotations__, "return": "Tensor"}
@@ -323,7 +352,11 @@ def choosing_variant(
 
 
 def variants(
-    *names: str, usual: PointwiseOperator | None = None, out: bool = True
+    *names: str,
+    usual: PointwiseOperator | None = None,
+    when: str = "",
+    operands: tuple[str, ...] = (),
+    out: bool = True,
 ) -> Callable[[Callable[..., Choice]], Callable[..., Tensor]]:
     """Decorate a function that returns an operator and its operands: it becomes the public one.
 
@@ -333,18 +366,21 @@ def variants(
 
     Args:
         names: the names of the methods, if not that of the function alone.
-        usual: the operator of the positional arguments where options are as by default.
+        usual: the operator where options are as by default.
+        when: a condition on the arguments that must hold for it besides.
+        operands: the names of its operands; by default all positional arguments.
         out: whether the function has ``out``.
     """
 
     def decorate(choose: Callable[..., Choice]) -> Callable[..., Tensor]:
         for name in names or (choose.__name__,):
-            method(name)(choosing_variant("method", name, choose, usual))
+            method(name)(choosing_variant("method", name, choose, usual, when, operands))
             in_place = [f"{name}_", *_PYTHON.get(name, ())]
             for each in in_place:
-                method(each)(choosing_variant("in place", each, choose, usual))
+                made = choosing_variant("in place", each, choose, usual, when, operands)
+                method(each)(made)
         function: Callable[..., Tensor] = choosing_variant(
-            "function" if out else "method", choose.__name__, choose, usual
+            "function" if out else "method", choose.__name__, choose, usual, when, operands
         )
         return function
 

@@ -8,13 +8,14 @@ sums (``reduction.py``), a definition in other operators (``composite.py``), a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...autograd.grad_mode import state as grad_mode
 from ...dispatch import descent
 from ...dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ...executor.families.conversion import kind_of_results, narrowed
+from ...executor.pair import signature_of
 from ...tensor import Tensor, new_tensor
 from ...transforms.tracking import requires_grad
 
@@ -109,8 +110,37 @@ class Operator:
         """Make results, a Tensor or a tuple of them, remember how they came about."""
         raise NotImplementedError(f"{self.name} records nothing")
 
+    # --- the pair of a signature, see ``node_calls.py`` ------------------------------------------
+
+    def signature_of(self, arguments: Sequence[Any]) -> str:
+        """The signature of a call."""
+        return signature_of(_arrays(arguments))
+
+    def calls_of(self, node: Any, recall: Any) -> Iterable[list[Any]]:
+        """The calls that leave such a node: several if it does not tell which kernels ran.
+
+        ``recall`` has the operands. There is none where they are not known.
+        """
+        return []
+
+    def form_kept_by(self, node: Any) -> tuple[tuple[int, ...], Any] | None:
+        """Shape and dtype of the result of a node, if what it keeps tells."""
+        return None
+
     # --- forward mode -----------------------------------------------------------------------------
 
     def with_tangent(self, primals: list[Any], tangents: list[Any]) -> tuple[Tensor, Tensor] | None:
         """The one result and its tangent, of ordinary Tensors, not recorded; None if unknown."""
         return None
+
+
+def _arrays(values: Sequence[Any]) -> list[Any]:
+    """The arguments with arrays in the places of Tensors."""
+    return [
+        value._array
+        if isinstance(value, Tensor)
+        else _arrays(value)
+        if isinstance(value, (list, tuple))
+        else value
+        for value in values
+    ]

@@ -8,7 +8,7 @@ definition, and how it is computed fast does not follow from that. Where the ker
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 class KernelNode(Node):
     """The node of a :class:`KernelOperator`. Subclasses are named as torch's nodes."""
 
-    __slots__ = ("operator", "arguments", "places", "needed", "kept", "_output_count")
+    __slots__ = ("arguments", "places", "needed", "kept", "_output_count")
 
     operator: KernelOperator
     #: The arguments, with None in the places of Tensors.
@@ -106,7 +106,7 @@ class KernelOperator(Operator):
         self.gradients = gradients
         self._takes = takes
         self._forward = forward
-        self._node: Any = type(grad_fn, (KernelNode,), {"__slots__": ()})
+        self._node: Any = type(grad_fn, (KernelNode,), {"__slots__": (), "operator": self})
 
     def __call__(self, *arguments: Any) -> Any:
         """The result of the definition, but for rounding."""
@@ -132,10 +132,16 @@ class KernelOperator(Operator):
             entries = [save(x) for x in given]
             entries += [save_output(results[number], number) for number in range(self._reads)]
             node = new_node(self._node, tuple([edge_of(x) for x in given]), tuple(entries))
-            node.operator = self
             node.arguments = tuple([None if isinstance(x, Tensor) else x for x in arguments])
             node.places, node.needed = tuple(places), needed
             node.kept = tuple(made[self.outputs :])
             node._output_count = self.outputs
             produce(node, *results)
         return results[0] if self.outputs == 1 else results
+
+    def calls_of(self, node: Any, recall: Any) -> Iterable[list[Any]]:
+        """The call that leaves such a node, which keeps all arguments."""
+        arguments = list(node.arguments)
+        for place, edge, tensor in zip(node.places, node.next_edges, node.unpack(), strict=False):
+            arguments[place] = tensor if edge is None else recall.operand(edge, tensor)
+        return [arguments]

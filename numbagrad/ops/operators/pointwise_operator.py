@@ -8,7 +8,7 @@ other operators.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from ...transforms.levels import is_transformed
 from ...transforms.tangents import transposed
 from ...transforms.tracking import requires_grad
 from ..arguments.operand_kinds import check_operands
-from . import native_launchers
+from . import native_launchers, node_calls
 from .base import Operator
 from .definition import POINTWISE, PointwiseDefinition
 from .gradient_rule import GradientRule, PointwiseNode
@@ -45,13 +45,14 @@ ndarray = np.ndarray
 class MissingGradient(Node):
     """Node of an operator that has no gradient though its result looks as if it had one."""
 
-    __slots__ = ("operator",)
+    __slots__ = ("refused",)
 
-    operator: str
+    #: The name of the operator.
+    refused: str
 
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         raise NotImplementedError(
-            f"the derivative for '{self.operator}' is not implemented; detach() its inputs if the "
+            f"the derivative for '{self.refused}' is not implemented; detach() its inputs if the "
             "gradient should not flow through it"
         )
 
@@ -60,7 +61,7 @@ def leave_without_gradient(operator: str, result: Tensor, operands: Sequence[Any
     """Give a result a node that raises when a gradient arrives there."""
     edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in operands])
     node = new_node(MissingGradient, edges)
-    node.operator = operator
+    node.refused = operator
     produce(node, result)
 
 
@@ -168,7 +169,8 @@ class PointwiseOperator(Operator):
     def node_class(self) -> type[PointwiseNode]:
         """The class of the nodes this operator leaves."""
         if self._node is None:
-            self._node = type(self.definition.grad_fn, (PointwiseNode,), {"__slots__": ()})
+            own = {"__slots__": (), "operator": self}
+            self._node = type(self.definition.grad_fn, (PointwiseNode,), own)
         return self._node
 
     def __call__(self, *operands: Any) -> Tensor:
@@ -286,6 +288,25 @@ class PointwiseOperator(Operator):
         used = [operands[place] for place in rule.uses]
         kept = [None if isinstance(x, Tensor) else x for x in used]
         return (*kept, None) if rule.uses_result else tuple(kept)
+
+    # --- the pair of a signature, see ``node_calls.py`` ---
+
+    def signature_of(self, arguments: Sequence[Any]) -> str:
+        """The signature of a call: numbers by their kinds, since kernels read them."""
+        kinds = [
+            type(x).__name__ if isinstance(x, (bool, int, float, complex)) else None
+            for x in arguments
+        ]
+        described = [super(PointwiseOperator, self).signature_of([x]) for x in arguments]
+        return ", ".join([a or b for a, b in zip(kinds, described, strict=True)])
+
+    def calls_of(self, node: Any, recall: Any) -> Iterable[list[Any]]:
+        """The calls that leave such a node."""
+        return node_calls.calls_of_formula(node, self.program, recall)
+
+    def form_kept_by(self, node: Any) -> tuple[tuple[int, ...], Any] | None:
+        """Shape and dtype of the result, which are those of the operands with a gradient."""
+        return node_calls.form_kept_by_formula(node)
 
     # --- under transformations, see ``dispatch/transformations.py`` ---
 

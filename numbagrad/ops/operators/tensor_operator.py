@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from ...executor import capture
 from ...tensor import Tensor, new_tensor
 from ...transforms.tangents import multilinear
 from ...type_names import type_name
-from . import native_launchers, saved_names
+from . import native_launchers, node_calls, saved_names
 from .base import Operator
 
 
@@ -370,6 +370,10 @@ class TensorOperator(Operator):
             self._native.add(needed, plan, self._node)
             plan.is_native = True
         produce(node, *[x if has else None for x, has in zip(results, floating, strict=True)])
+
+    def calls_of(self, node: Any, recall: Any) -> Iterable[list[Any]]:
+        """The calls that leave such a node."""
+        return node_calls.calls_of_operator(node, recall)
 
     def with_tangent(self, primals: list[Any], tangents: list[Any]) -> tuple[Tensor, Tensor] | None:
         """The result and its tangent, without a Tensor in between; None unless it is multilinear.

@@ -169,15 +169,18 @@ _POWERS = {2: "pow_2", 3: "pow_3", 0.5: "pow_half", -0.5: "pow_minus_half", -1: 
            -2: "pow_minus_2"}  # fmt: skip
 _pow_2 = pointwise("pow_2")
 _square = unary(_pow_2)
+#: Whether the first operand is a tensor of numbers.
+_IS_NUMERIC = "isinstance(input, Tensor) and input._array.dtype.kind != 'b'"
 
 
 @_export
-@variants()
+@variants(
+    usual=_pow_2,
+    when="exponent.__class__ is int and exponent == 2 and " + _IS_NUMERIC,
+    operands=("input",),
+)
 def pow(input: Any, exponent: Any) -> Choice:
     """``input`` to the power ``exponent``; either may be a number."""
-    if exponent.__class__ is int and exponent == 2 and isinstance(input, Tensor):
-        if input._array.dtype.kind != "b":
-            return _pow_2, (input,)
     return power_operator(input, exponent)
 
 
@@ -242,7 +245,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 
 @_export
-@variants()
+@variants(usual=_pow_2, when=_IS_NUMERIC)
 def square(called: str, input: Tensor) -> Choice:
     """``input * input``."""
     require_tensor(called, input)

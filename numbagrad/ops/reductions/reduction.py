@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,8 +153,8 @@ class SumNode(Node):
         return fields
 
 
-def _node_class(name: str) -> type[SumNode]:
-    return type(name, (SumNode,), {"__slots__": ()})
+def _node_class(name: str, operator: LinearReduction) -> type[SumNode]:
+    return type(name, (SumNode,), {"__slots__": (), "operator": operator})
 
 
 class LinearReduction(Operator):
@@ -173,7 +173,7 @@ class LinearReduction(Operator):
         self.name = definition.name
         self.program = ReductionProgram(definition)
         self.programs: dict[DType | None, ReductionProgram] = {None: self.program}
-        self.nodes = tuple([_node_class(name) for name in nodes])
+        self.nodes = tuple([_node_class(name, self) for name in nodes])
         self.divides_by_count = divides_by_count
 
     def program_for(self, requested: DType | None) -> ReductionProgram:
@@ -224,6 +224,16 @@ class LinearReduction(Operator):
         if watching.count:
             creation_hooks.announce(node)
         return result
+
+    def calls_of(self, node: Any, recall: Any) -> Iterable[list[Any]]:
+        """The calls that leave such a node: ``keepdim`` decides no kernel."""
+        form = node.shape, node.dtype
+        input = recall.operand(node.next_edges[0], None, form)
+        result = node._input_metadata[0]
+        asked: list[Any] = list(self.programs)
+        if result is not None:
+            asked = [None if result.dtype.numpy == node.dtype else result.dtype]
+        return [[input, node.mask, False, dtype] for dtype in asked]
 
     def with_tangent(self, primals: list[Any], tangents: list[Any]) -> tuple[Tensor, Tensor] | None:
         """The result and its tangent, which is the same reduction of the tangent."""
