@@ -232,10 +232,10 @@ class TestNodes:
         assert {kernel.name for kernel in explanation.kernels} == {"add"}
         assert explanation.saved == (("AddBackward0", ()),)
         found = explanation.pair.signature.split(" or ")
-        assert "float32[3, 7], int" in found and len(found) == explanation.signatures
+        assert "float32[3, 7], int" in found and 1 <= explanation.calls <= len(found)
         (kernel,) = torch.explain(torch.add)(x, 1).kernels
         assert kernel in explanation.kernels
-        assert (len(found) > 1) == ("one of" in str(explanation))
+        assert (explanation.calls > 1) == ("was one of" in str(explanation))
 
     def test_of_sums_and_of_layers(self):
         x = torch.ones(4, 5, requires_grad=True)

@@ -57,17 +57,17 @@ def explain_node(node: Node) -> OperatorExplanation:
 
 
 def _explanation(node: Node, pairs: Sequence[Pair]) -> OperatorExplanation:
-    """One pair, or those of all signatures that the node may be of, if their kernels differ."""
-    different = {(x.forward_kernels, x.backward_kernels): x for x in reversed(pairs)}
+    """One pair, or what all signatures have that the node may be of."""
     pair = pairs[0]
-    if len(different) > 1:
+    if len(pairs) > 1:
         pair = eager_pair(
             node.name(),
-            " or ".join([x.signature for x in reversed(different.values())]),
+            " or ".join(dict.fromkeys([x.signature for x in pairs])),
             tuple(dict.fromkeys([k for x in pairs for k in x.forward_kernels])),
             tuple(dict.fromkeys([k for x in pairs for k in x.backward_kernels])),
             pair.kept,
         )
+    different = {(x.forward_kernels, x.backward_kernels) for x in pairs}
     return OperatorExplanation(
         node.name(), pair.forward_kernels, None, pair, pair.kept, pair.backward_kernels,
         len(different),

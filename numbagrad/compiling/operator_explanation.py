@@ -40,13 +40,13 @@ class OperatorExplanation(Explanation):
     pair: Pair
     saved: tuple[Kept, ...]
     backward: tuple[Kernel, ...]
-    #: How many signatures are shown: more than one if a node keeps too little to tell which it was.
-    signatures: int = 1
+    #: How many calls are shown that run other kernels: more than one if a node does not tell which.
+    calls: int = 1
 
     def __str__(self) -> str:
         between = [f"{node} keeps {', '.join(kept) or 'nothing'}" for node, kept in self.saved]
-        if self.signatures > 1:
-            between.append(f"one of {self.signatures} signatures: {self.pair.signature}")
+        if self.calls > 1:
+            between.append(f"the call was one of {self.calls}: {self.pair.signature}")
         backward = described_kernels(f"backward of {self.call}", self.backward)
         return "\n\n".join([super().__str__(), "\n".join(between), backward])
 
