@@ -36,6 +36,12 @@ def _kernel(name: str) -> WordKernel:
     return WordKernel("kernels.matmul.pairs", name)
 
 
+@functools.lru_cache(maxsize=8)
+def _multiplies(target: loader.Target) -> bool:
+    """Whether a CPU has the instruction; its features are a text of some hundred names."""
+    return target.multiplies_bfloat16
+
+
 def bfloat16_product(a: Array, b: Array, rounded: bool) -> Array | None:
     """``a @ b`` of bfloat16, rounded or as float32; None if float32 products had better do it.
 
@@ -48,7 +54,7 @@ def bfloat16_product(a: Array, b: Array, rounded: bool) -> Array | None:
     rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     stacks = [x.shape[0] if x.ndim == 3 else 1 for x in (a, b)]
     batch = 0 if 0 in stacks else max(stacks)
-    if batch * rows * columns * depth < _LEAST or not loader.target().multiplies_bfloat16:
+    if batch * rows * columns * depth < _LEAST or not _multiplies(loader.target()):
         return None
     packed_a = _packed(a, rows, -2, PAIR_ROWS)
     packed_b = _packed(b, columns, -1, PAIR_COLUMNS)
