@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 import warnings
 
@@ -10,7 +11,7 @@ import pytest
 from compile_checks import assert_compiled
 
 import numbagrad as torch
-from numbagrad.compiling import walk
+from numbagrad.compiling import listening, walk
 from numbagrad.executor import capture
 from numbagrad.executor.mode import NATIVE
 
@@ -107,6 +108,57 @@ def test_who_is_called_when_garbage_is_collected_is_no_part_of_the_call():
         gc.callbacks.remove(measure)
     assert seen
     assert_compiled(compiled)
+
+
+def test_no_callback_of_the_collector_is_a_function_of_python():
+    """Ctrl-C in one is lost, and with it, for the rest of the call, the end of the collection."""
+    found = []
+
+    def step(x):
+        found.extend(gc.callbacks)
+        return x.exp() + 1
+
+    before = [*gc.callbacks]
+    torch.compile(step)(torch.ones(2))
+    assert gc.callbacks == before
+    mine = [each for each in found if each not in before]
+    assert mine and not [each for each in mine if hasattr(each, "__code__")]
+
+
+def test_what_another_thread_collects_is_no_part_of_a_call():
+    """The thread that is captured goes on meanwhile, and what it does counts."""
+    began, goes_on = threading.Event(), threading.Event()
+
+    class Garbage:
+        def __del__(self):
+            began.set()
+            goes_on.wait()
+
+    def collect():
+        made = Garbage()
+        made.itself = made
+        del made
+        gc.collect()
+
+    thread = threading.Thread(target=collect)
+    collections = listening.Collections()
+    collections.watch()
+    try:
+        assert not collections.run_here()
+        thread.start()
+        began.wait()
+        assert not collections.run_here()
+        goes_on.set()
+        thread.join()
+        ran = []
+        gc.callbacks.insert(
+            len(gc.callbacks) - 1, lambda *given: ran.append(collections.run_here())
+        )
+        gc.collect()
+        del gc.callbacks[-2]
+        assert ran == [True, True] and not collections.run_here()
+    finally:
+        collections.forget()
 
 
 @pytest.mark.parametrize(

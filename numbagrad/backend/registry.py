@@ -212,7 +212,8 @@ def shared_by(operator: str, values: Iterable[Any]) -> Backend | None:
 def address_of(array: Any) -> int:
     """Where an array begins, as its backend numbers the bytes of its memory."""
     if isinstance(array, np.ndarray):
-        return int(array.__array_interface__["data"][0])
+        # NumPy's ``__array_interface__`` ends the process where there is no memory for it.
+        return int(array.ctypes.data)
     return backend_of(array).address(array)
 
 

@@ -39,7 +39,7 @@ _FUNCTIONS = {
     )),
     "sys": frozenset((
         "intern", "exc_info", "exception", "is_finalizing",
-        "audit", "getdefaultencoding", "getfilesystemencoding",
+        "getdefaultencoding", "getfilesystemencoding",
     )),
     "_thread": frozenset(("allocate_lock", "RLock")),
     "_io": frozenset(("text_encoding",)),
@@ -63,6 +63,13 @@ _OUTSIDE = frozenset((
 
 #: Methods of builtin classes that depend on more than the object and the arguments.
 _METHODS_NOT_KNOWN = frozenset(("__subclasses__", "__sizeof__"))
+
+#: Functions of NumPy that read or write how it treats errors and prints, and a class that may read
+#: the clock.
+SETTINGS_OF_NUMPY = frozenset((
+    "geterr", "seterr", "errstate", "geterrcall", "seterrcall", "setbufsize", "getbufsize",
+    "get_printoptions", "set_printoptions", "printoptions", "datetime64",
+))  # fmt: skip
 
 _ARRAY_MODULES = ("numpy", "numba", "llvmlite")
 
@@ -116,4 +123,4 @@ def _knows_module(module: str) -> bool:
     return module.split(".")[0] in _ARRAY_MODULES and not module.startswith("numpy.random")
 
 
-__all__ = ["is_known", "is_known_class", "reaches_outside"]
+__all__ = ["SETTINGS_OF_NUMPY", "is_known", "is_known_class", "reaches_outside"]

@@ -90,7 +90,7 @@ def contents_of_cell(cell: types.CellType) -> list[Any]:
 
 def contents_of_array(array: Any) -> list[Any]:
     """How an array of NumPy lies, whether it may be written, and its elements."""
-    return [*array.shape, *array.strides, array.flags.num, array.dtype.str, array.tobytes()]
+    return [*array.shape, *array.strides, array.flags.num, array.dtype, array.tobytes()]
 
 
 def entries_of(scope: Any) -> list[Any]:

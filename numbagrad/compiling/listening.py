@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import types
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,42 @@ _ADDRESSES = frozenset(("id", "hash"))
 _ENVIRONMENT = os.getenv.__code__.co_filename
 
 
+class Collections:
+    """Whether this thread is collecting garbage.
+
+    The collector is given methods in C alone, which take its two arguments, the phase and a new
+    dictionary: Ctrl-C in a function of Python would be lost there, and with it, for the rest of the
+    call, the end of a collection.
+    """
+
+    def __init__(self) -> None:
+        #: The phases, the last one last, as seen before all other callbacks and behind them.
+        self._first, self._last = [OrderedDict(start=None, stop=None) for _ in range(2)]
+        #: The dictionary of each phase, of any thread and of each.
+        self._anywhere: dict[str, Any] = {}
+        self._here = threading.local()
+        self._before = [
+            self._first.move_to_end, self._anywhere.__setitem__, self._here.__setattr__,
+        ]  # fmt: skip
+        self._behind = self._last.move_to_end
+
+    def watch(self) -> None:
+        """Ask the collector to tell."""
+        gc.callbacks[:0] = self._before  # type: ignore[assignment]
+        gc.callbacks.append(self._behind)  # type: ignore[arg-type]
+
+    def forget(self) -> None:
+        """Take that back."""
+        for each in (*self._before, self._behind):
+            gc.callbacks.remove(each)  # type: ignore[arg-type]
+
+    def run_here(self) -> bool:
+        """Whether the thread that asks is collecting."""
+        if next(reversed(self._first)) == next(reversed(self._last)) == "stop":
+            return False
+        return getattr(self._here, "start", None) is self._anywhere.get("start", self)
+
+
 class listening:  # noqa: N801 - a context, named for how it reads
     """Tell the reachable state what runs; end the capture at what a program would leave out."""
 
@@ -49,27 +86,25 @@ class listening:  # noqa: N801 - a context, named for how it reads
         self._trace = trace
         self._reachable = reachable
         self._seen: set[types.CodeType] = set()
-        #: Whether garbage is being collected: what Python calls meanwhile is no part of the call.
-        self._collecting = False
+        #: Calls that Python makes while it collects garbage are no part of the captured one.
+        self._collections = Collections()
 
     def __enter__(self) -> None:
         self._before = sys.getprofile()
         self._numpy = _state_of_numpy()
         self._outer, capture.listener = capture.listener, self._event
-        gc.callbacks.insert(0, self._collection_begins)
-        gc.callbacks.append(self._collection_ends)
+        self._collections.watch()
         sys.setprofile(capture.listener)
 
     def __exit__(self, *error: Any) -> None:
         sys.setprofile(self._before)
-        gc.callbacks.remove(self._collection_begins)
-        gc.callbacks.remove(self._collection_ends)
+        self._collections.forget()
         capture.listener = self._outer
         if not self._trace.paused and _state_of_numpy() != self._numpy:
             self._trace.fail("numpy.random")  # of its functions Python does not report calls
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
-        if self._trace.paused or self._collecting:  # paused: kernels are being compiled
+        if self._trace.paused or self._collections.run_here():  # paused: kernels are compiled
             return
         if event == "call":
             code = frame.f_code
@@ -79,14 +114,6 @@ class listening:  # noqa: N801 - a context, named for how it reads
                 self._reachable.entered_again(frame)
         elif event == "c_call":
             self._call_of_c(frame, argument)
-
-    def _collection_begins(self, phase: str, info: dict[str, int]) -> None:
-        if phase == "start" and threading.get_ident() == self._trace.thread:
-            self._collecting = True
-
-    def _collection_ends(self, phase: str, info: dict[str, int]) -> None:
-        if phase == "stop" and threading.get_ident() == self._trace.thread:
-            self._collecting = False
 
     def _enter(self, frame: types.FrameType, code: types.CodeType) -> None:
         """A function was entered: one of this package, or that works for it, is no concern."""
@@ -209,4 +236,4 @@ def _state_of_numpy() -> tuple[Any, ...]:
     return state[0], state[1].tobytes(), *state[2:]
 
 
-__all__ = ["listening"]
+__all__ = ["Collections", "listening"]

@@ -30,12 +30,12 @@ import numpy as np
 
 from ..device import device
 from ..dtype import dtype
-from .classes import by_identity, is_a, scope_of
+from .classes import by_identity, is_a, scope_of, without_asking
 
 #: Values without state of their own, which are compared; subclasses have attributes.
 PLAIN = frozenset((
-    bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice,
-    range, dtype, device,
+    bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range,
+    dtype, device,
 ))  # fmt: skip
 
 #: By their addresses: a metaclass may forbid to hash a class.
@@ -45,11 +45,9 @@ _PLAIN = frozenset(map(id, PLAIN))
 MOST_BYTES = 1 << 16
 
 _C_DATA: Any = ctypes.c_int.__mro__[-2]  # the base of all ctypes
-#: Attributes that lead to memory that no object of Python owns.
-_C_POINTERS: Any = (
-    ctypes.POINTER(ctypes.c_int).__mro__[1], ctypes.CFUNCTYPE(None).__mro__[1], ctypes.c_void_p,
-    ctypes.c_char_p,
-)  # fmt: skip
+_C_SIMPLE: Any = ctypes.c_int.__mro__[1]
+#: The letters of simple types whose bytes are an address: of text, memory, or an object of Python.
+_C_ADDRESSES = frozenset("zZPOX")
 _LRU_CACHE: Any = functools._lru_cache_wrapper
 
 
@@ -60,16 +58,20 @@ class _Named(typing.NamedTuple):
 #: The descriptor that reads a field of a named tuple.
 _FIELD_OF_TUPLE: Any = type(vars(_Named)["field"])
 
-#: Objects that are what they are: what they refer to never changes.
-_CONSTANT = (
+#: Functions in C, and descriptors.
+_FUNCTIONS_IN_C = (
     types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
-    types.MemberDescriptorType, _FIELD_OF_TUPLE, types.CodeType, types.GenericAlias,
-    re.Pattern, re.Match, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo,
-    struct.Struct, operator.attrgetter, operator.itemgetter, operator.methodcaller, np.dtype,
-    np.ufunc, typing.TypeVar, np.finfo, np.iinfo, types.CapsuleType
-    if hasattr(types, "CapsuleType") else re.Pattern, types.UnionType,
+    types.MemberDescriptorType, _FIELD_OF_TUPLE, types.CodeType,
 )  # fmt: skip
+#: Objects that always refer to the same others, which may change themselves.
+_FIXED_REFERENCES = (
+    types.GenericAlias, re.Pattern, re.Match, datetime.date, datetime.time, datetime.timedelta,
+    datetime.tzinfo, struct.Struct, operator.attrgetter, operator.itemgetter,
+    operator.methodcaller, np.ufunc, typing.TypeVar, np.finfo, np.iinfo, types.CapsuleType
+    if hasattr(types, "CapsuleType") else re.Pattern, types.UnionType, slice,
+)  # fmt: skip
+_CONSTANT = (*_FUNCTIONS_IN_C, *_FIXED_REFERENCES)
 
 #: Bases in C whose instances are read as a whole by what follows, or hold nothing.
 _READ_BASES = frozenset((
@@ -78,7 +80,7 @@ _READ_BASES = frozenset((
     types.SimpleNamespace, functools.partial, property, staticmethod, classmethod, type,
     weakref.ref, weakref.ProxyType, super, types.MethodType, types.FunctionType, types.CellType,
     types.ModuleType, array.array, bytearray, memoryview, np.ndarray, types.MappingProxyType,
-    _LRU_CACHE, io.StringIO, io.BytesIO, types.DynamicClassAttribute,
+    _LRU_CACHE, io.StringIO, io.BytesIO, types.DynamicClassAttribute, np.dtype,
     *_CONSTANT,
 ))  # fmt: skip
 
@@ -92,12 +94,33 @@ _DICT_VIEWS: Any = (
 def is_plain(value: Any) -> bool:
     """Whether a value has no state beside what it is."""
     kind = type(value)
-    return id(kind) in _PLAIN or (is_a(value, (np.generic, np.dtype)) and kind is not np.void)
+    if id(kind) in _PLAIN:
+        return True
+    if kind is slice:
+        return all(map(is_plain, (value.start, value.stop, value.step)))
+    if is_a(value, np.dtype):
+        return kind is not _RECORD and value.metadata is None
+    return is_a(value, np.generic) and kind is not np.void
+
+
+#: The class of the dtypes with fields, whose names can be assigned.
+_RECORD = type(np.dtype(np.void))
 
 
 def is_constant(value: Any) -> bool:
-    """Whether an object never changes, nor what can be reached from it alone."""
+    """Whether an object never changes; what it refers to may (``references_of``)."""
     return is_a(value, _CONSTANT)
+
+
+def references_of(value: Any) -> list[Any]:
+    """Objects that one that never changes refers to, but for its class and its attributes."""
+    if is_a(value, _FUNCTIONS_IN_C):
+        return []
+    found = gc.get_referents(value)
+    if is_a(value, (datetime.datetime, datetime.time)):  # which the collector does not visit
+        found.append(value.tzinfo)
+    own = type(value), without_asking(value, "__dict__")
+    return [each for each in found if not any([each is x for x in own])]
 
 
 def same(a: Any, b: Any) -> bool:
@@ -123,7 +146,7 @@ def _of_bytes(value: Any) -> Callable[[], list[Any]]:
 
 
 def _of_record(value: Any) -> Callable[[], list[Any]]:
-    return lambda: [value.tobytes()]
+    return lambda: [value.tobytes(), value.dtype]
 
 
 def _of_c_data(value: Any) -> Callable[[], list[Any]]:
@@ -160,6 +183,17 @@ def _of_exception(value: Any) -> Callable[[], list[Any]]:
     return read
 
 
+def _of_dtype(value: Any) -> Callable[[], list[Any]]:
+    """The names of the fields, their dtypes, and what users attached."""
+
+    def read() -> list[Any]:
+        fields = [part for each in (value.fields or {}).values() for part in each]
+        attached = value.metadata or {}  # in a new view at each call
+        return [value.names, *fields, *(value.subdtype or ()), *attached, *attached.values()]
+
+    return read
+
+
 def _of_attributes(*names: str) -> Callable[[Any], Callable[[], list[Any]]]:
     return lambda value: lambda: [getattr(value, name, None) for name in names]
 
@@ -173,6 +207,7 @@ _READERS: list[tuple[Any, Callable[[Any], Callable[[], list[Any]]]]] = [
     (types.MappingProxyType, _of_mapping_view),
     ((bytearray, memoryview, array.array), _of_bytes),
     (np.void, _of_record),
+    (np.dtype, _of_dtype),
     (_C_DATA, _of_c_data),
     (_LRU_CACHE, _of_cache),
     (collections.deque, lambda value: lambda: [*value, value.maxlen]),
@@ -200,6 +235,19 @@ def decimal_context() -> list[Any]:
     return [repr(context), *[key for key, is_set in context.traps.items() if is_set]]
 
 
+@by_identity
+def _is_plain_memory(kind: Any) -> bool:
+    """Whether the bytes of such an object of ctypes are all there is: none is an address."""
+    if issubclass(kind, _C_SIMPLE):
+        return kind._type_ not in _C_ADDRESSES
+    if issubclass(kind, ctypes.Array):
+        return _is_plain_memory(kind._type_)
+    if issubclass(kind, (ctypes.Structure, ctypes.Union)):
+        own = [scope_of(base).get("_fields_", ()) for base in kind.__mro__]
+        return all([_is_plain_memory(field[1]) for fields in own for field in fields])
+    return False  # pointers, functions
+
+
 def nbytes_of(value: Any) -> int:
     """How many bytes an object of memory has; 0 for any other."""
     if is_a(value, np.ndarray):
@@ -214,7 +262,7 @@ def hidden(value: Any) -> bool:
     if is_a(value, _DICT_VIEWS):
         return False
     if is_a(value, _C_DATA):
-        return is_a(value, _C_POINTERS)
+        return not _is_plain_memory(type(value))
     if is_a(value, type):
         return False
     kind: Any = type(value)
@@ -320,6 +368,6 @@ def slot_values(value: Any, slots: list[Any]) -> list[Any]:
 
 __all__ = [
     "MOST_BYTES", "PLAIN", "decimal_context", "has_hidden_base", "hidden", "is_constant",
-    "is_decimal", "is_lock", "is_plain",
-    "names_in", "nbytes_of", "reader_of", "same", "slot_values", "slots_of",
+    "is_decimal", "is_lock", "is_of_python", "is_plain",
+    "names_in", "nbytes_of", "reader_of", "references_of", "same", "slot_values", "slots_of",
 ]  # fmt: skip

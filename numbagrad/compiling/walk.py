@@ -34,7 +34,7 @@ from ..optim.parameter_group import ParameterGroup
 from ..program.compiled_guards import Entries
 from ..random import Generator
 from ..tensor import Tensor
-from .c_functions import is_known, is_known_class
+from .c_functions import SETTINGS_OF_NUMPY, is_known, is_known_class
 from .classes import (
     answers_itself,
     dict_of_module,
@@ -67,10 +67,12 @@ from .object_state import (
     is_constant,
     is_decimal,
     is_lock,
+    is_of_python,
     is_plain,
     names_in,
     nbytes_of,
     reader_of,
+    references_of,
     slot_values,
     slots_of,
 )
@@ -206,6 +208,10 @@ class Walk:
             self._weak_reference(path, value, name)
         elif is_constant(value):
             self._function_in_c(path, value, name)
+            self._follow(path, references_of(value), name)
+            kind = type(value)  # of a constant of NumPy the dictionary is a cache
+            if is_of_python(kind) and origin_of_class(kind) != NUMPY:
+                self._state(path, value, kind)
         elif is_a(value, Composite):  # what it keeps follows from the definition
             self._follow(path, [value.definition], name)
         elif not self._array(path, value, name):
@@ -237,7 +243,7 @@ class Walk:
             if value.dtype.hasobject or value.nbytes > MOST_BYTES:
                 self._too_large(path, value, name)
             else:
-                self.watched.append(Watched(functools.partial(contents_of_array, value), path))
+                self._watch(path, functools.partial(contents_of_array, value), name)
             if type(value) is not np.ndarray:
                 self._state(path, value, type(value))
             return True
@@ -433,7 +439,7 @@ class Walk:
                 self._module(value, [x for x in self._names if x in dict_of_module(value)])
             elif origin not in (LIBRARY, NUMPY):
                 self._pending.append((f"{own_name}.{name}", value, name))
-            elif name in _SETTINGS_OF_NUMPY or (
+            elif name in SETTINGS_OF_NUMPY or (
                 own_name.startswith("numpy.random") and not _draws_globally(value)
             ):
                 self._refuse(name, f"{own_name}.{name}, whose state cannot be watched")
@@ -544,12 +550,6 @@ class Walk:
 _BY_ANY_NAME = frozenset((
     "getattr", "setattr", "delattr", "hasattr", "vars", "attrgetter", "methodcaller", "__dict__",
     "__getattribute__",
-))  # fmt: skip
-
-#: Functions of NumPy that read or write how it treats errors and prints.
-_SETTINGS_OF_NUMPY = frozenset((
-    "geterr", "seterr", "errstate", "geterrcall", "seterrcall", "setbufsize", "getbufsize",
-    "get_printoptions", "set_printoptions", "printoptions",
 ))  # fmt: skip
 
 

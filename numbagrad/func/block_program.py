@@ -257,7 +257,7 @@ class Units:
 
 def _whole(memory: Memory) -> View:
     array = memory.array
-    address = array.__array_interface__["data"][0]
+    address = array.ctypes.data
     return View(memory, address - memory.address, array.shape, array.strides, array.dtype)
 
 

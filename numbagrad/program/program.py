@@ -490,7 +490,7 @@ def _lies_as(array: Array, root: Array, view: View) -> bool:
         and root.strides == view.memory.array.strides
         and root.dtype == view.memory.array.dtype
         and array.strides == view.strides
-        and array.__array_interface__["data"][0] - extent(root)[0] == view.offset
+        and array.ctypes.data - extent(root)[0] == view.offset
     )
 
 

@@ -366,7 +366,15 @@ def callable_at(address: int, parameters: Sequence[Any] = _WORDS) -> Callable[..
     """
     if address < 0:
         return functools.partial(addresses.run_kernel, address)
-    return ctypes.CFUNCTYPE(None, *parameters)(address)
+    function = ctypes.CFUNCTYPE(None, *parameters)(address)
+
+    def call(*arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except ctypes.ArgumentError as error:  # all are ints: there is no memory for one of C
+            raise MemoryError from error
+
+    return call
 
 
 def run_kernel(kernel: int, words: Any, total: int) -> None:

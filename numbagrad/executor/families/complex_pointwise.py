@@ -208,4 +208,4 @@ def _parallel_for() -> Callable[..., None]:
     """``native/threads.py``'s function of that name."""
     signature = "void(int64, int64, int64, int64, int64)"
     address = library.hand_written("native.threads", "parallel_for", signature, code="calls")
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)(address)
+    return library.callable_at(address, [ctypes.c_int64] * 5)

@@ -85,11 +85,11 @@ def view_at(
     if (where := foreign(array)) is not None:
         made = where.view(array, shape, strides, offset)
         return made if dtype is None or dtype == array.dtype else made.view(dtype)
-    description = dict(array.__array_interface__)
-    address, read_only = description["data"]
-    description.update(data=(address + offset, read_only), shape=shape, strides=strides)
-    if dtype is not None:
-        description["typestr"] = dtype.str
+    description = {
+        "version": 3, "shape": shape, "strides": strides,
+        "typestr": (array.dtype if dtype is None else dtype).str,
+        "data": (array.ctypes.data + offset, not array.flags.writeable),
+    }  # fmt: skip
     return np.asarray(_Interface(array, description))
 
 

@@ -339,6 +339,9 @@ def check_tensors(
 _RAISE = (dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"])
 #: Parts of errors of Python and NumPy that speak of this library's inside, not to users.
 _INTERNAL = re.compile(r"zip\(\)|attribute|object|numbagrad|<|unpack|\b_")
+#: Texts of a SystemError for a function in C that failed and lost its exception: some of CPython
+#: and NumPy do where there is no memory.
+_LOST = re.compile("without (setting an exception|exception set)|NULL object passed")
 #: The name by which Python's own errors call a function.
 _OWN_NAME = re.compile(r"^[\w.<>]+\(\)")
 
@@ -392,6 +395,8 @@ def explain(
     kinds: Kinds, arguments: Sequence[Any], keywords: dict[str, Any], error: Exception
 ) -> None:
     """Raise what a failed call is to raise instead of ``error``; return if that says it already."""
+    if isinstance(error, SystemError) and _LOST.search(str(error)):
+        raise MemoryError(f"{kinds.name}(): {error}") from error
     traceback = error.__traceback__
     if traceback is not None and traceback.tb_next is None and isinstance(error, TypeError):
         raise TypeError(_OWN_NAME.sub(f"{kinds.name}()", str(error))) from None

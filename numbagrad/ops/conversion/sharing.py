@@ -110,8 +110,8 @@ def reduced_for_process(tensor: Tensor) -> tuple[Any, ...]:
             "call detach() on the tensor before serializing (e.g., putting it on the queue)."
         )
     array = tensor._array
-    first = np.frombuffer(block, np.uint8).__array_interface__["data"][0]
-    offset = array.__array_interface__["data"][0] - first
+    first = np.frombuffer(block, np.uint8).ctypes.data
+    offset = array.ctypes.data - first
     return _received, (
         None if type(tensor) is Tensor else type(tensor),
         block, offset, array.shape, array.strides, tensor.dtype,
@@ -183,7 +183,7 @@ def _references_of_one(whole: bool) -> tuple[int, int]:
 def _move(tensor: Tensor) -> None:
     array = tensor._array
     owner = owner_of(array)
-    offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    offset = array.ctypes.data - owner.ctypes.data
     block = new_block(owner.nbytes)
     memory = np.ndarray(owner.shape, owner.dtype, block, 0, owner.strides)
     memory[...] = owner

@@ -38,7 +38,8 @@ Array = np.ndarray[Any, Any]
 
 def rows_after(pivots: Array, rows: int) -> Array:
     """For swaps one after another, where each row of the result comes from: (..., rows)."""
-    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
+    # As int64: NumPy ends the process if it has no memory for converting what indexes an array.
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]).astype(np.int64)
     order = np.tile(np.arange(rows), (len(flat), 1))
     stack = np.arange(len(flat))
     for k in range(flat.shape[1]):
