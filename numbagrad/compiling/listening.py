@@ -64,13 +64,13 @@ class Collections:
 
     def watch(self) -> None:
         """Ask the collector to tell."""
-        gc.callbacks[:0] = self._before  # type: ignore[assignment]
-        gc.callbacks.append(self._behind)  # type: ignore[arg-type]
+        gc.callbacks[:0] = self._before
+        gc.callbacks.append(self._behind)
 
     def forget(self) -> None:
         """Take that back."""
         for each in (*self._before, self._behind):
-            gc.callbacks.remove(each)  # type: ignore[arg-type]
+            gc.callbacks.remove(each)
 
     def run_here(self) -> bool:
         """Whether the thread that asks is collecting."""
