@@ -13,6 +13,7 @@ import pytest
 
 import numbagrad as ng
 from numbagrad import nn, optim
+from numbagrad.codegen import loader
 from numbagrad.interrupts import uninterrupted
 from numbagrad.program.program import Program
 
@@ -80,6 +81,21 @@ def test_an_interrupted_import_is_finished(place, tmp_path):
     *interrupted, works = done.stdout.splitlines()
     assert interrupted == ([] if place == 10**6 else ["interrupted True True"])
     assert works.startswith("works") and int(works.split()[1]) > 200
+
+
+def test_a_kernel_is_loaded_whole(monkeypatch):
+    """llvmlite's lock would stay held, and what it frees would lose the interrupt."""
+    done = []
+
+    def loaded(data, symbol):
+        signal.raise_signal(signal.SIGINT)
+        done.append(symbol)
+        return 1
+
+    monkeypatch.setattr(loader, "_loaded", loaded)
+    with pytest.raises(KeyboardInterrupt):
+        loader.load(b"", "symbol")
+    assert done == ["symbol"]
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 Called by ``numbagrad.executor.cache.library``. Loading takes under a millisecond and the code
 stays in memory for the life of the process. llvmlite is imported with the first kernel, since that
-takes longer than the import of the whole package.
+takes longer than the import of the whole package. No call of llvmlite is interrupted: it takes a
+lock in Python that it would never release, and frees its objects where an interrupt would be lost.
 """
 
 from __future__ import annotations
@@ -80,11 +81,12 @@ _NEEDED = {
 def host() -> Target:
     """This CPU."""
     llvm = _binding()
-    features = llvm.get_host_cpu_features()
+    with uninterrupted():
+        name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
     arm = "neon" in features
     bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
     return Target(
-        llvm.get_host_cpu_name(),
+        name,
         features.flatten(),
         "",
         bits,
@@ -96,7 +98,9 @@ def host() -> Target:
 @functools.lru_cache(maxsize=1)
 def host_level() -> str | None:
     """The name of the newest of :data:`LEVELS` whose kernels this CPU runs, or None."""
-    features = _binding().get_host_cpu_features()
+    llvm = _binding()
+    with uninterrupted():
+        features = llvm.get_host_cpu_features()
     for level, needed in _NEEDED.items():
         if all([features.get(name) for name in needed]):
             return level
@@ -158,23 +162,27 @@ def load(data: bytes, symbol: str) -> int:
     Raises ``RuntimeError`` if LLVM cannot read the object, if it does not define the symbol, or if
     NUMBAGRAD_TARGET names a CPU whose kernels this one does not run.
     """
-    llvm = _binding()
     if not _runs_here():
         raise RuntimeError(
             f"kernels for {os.environ.get('NUMBAGRAD_TARGET')} do not run on this CPU; unset "
             "NUMBAGRAD_TARGET"
         )
-    with _lock:
-        machine = target_machine()
-        file = llvm.ObjectFileRef.from_data(data)
-        if not file._ptr:  # llvmlite does not look, and the process would crash below
-            file.detach()
-            raise RuntimeError("LLVM cannot read the object file")
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        engine.add_object_file(file)
-        engine.finalize_object()
-        address = engine.get_function_address(symbol)
-        if not address:
-            raise RuntimeError(f"the object file does not define {symbol!r}")
-        engines.append(engine)
-        return address
+    with _lock, uninterrupted():
+        return _loaded(data, symbol)
+
+
+def _loaded(data: bytes, symbol: str) -> int:
+    """``load``, whose objects are freed where it returns."""
+    llvm, machine = _binding(), target_machine()
+    file = llvm.ObjectFileRef.from_data(data)
+    if not file._ptr:  # llvmlite does not look, and the process would crash below
+        file.detach()
+        raise RuntimeError("LLVM cannot read the object file")
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(file)
+    engine.finalize_object()
+    address: int = engine.get_function_address(symbol)
+    if not address:
+        raise RuntimeError(f"the object file does not define {symbol!r}")
+    engines.append(engine)
+    return address

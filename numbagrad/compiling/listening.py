@@ -65,7 +65,7 @@ class Collections:
     def watch(self) -> None:
         """Ask the collector to tell."""
         gc.callbacks[:0] = self._before
-        gc.callbacks.append(self._behind)
+        gc.callbacks.append(self._behind)  # type: ignore[arg-type]
 
     def forget(self) -> None:
         """Take that back."""
