@@ -85,55 +85,44 @@ def std(
 
 
 def _cumulative(
-    function: Callable[..., Tensor],
-    start: int,
-    x: Tensor,
-    axis: int | None,
-    dtype: DType | None,
-    include_initial: bool,
-) -> Tensor:
-    if axis is None:
-        if x.ndim > 1:
-            raise ValueError("axis must be given for an array of several dimensions")
-        axis = 0
-    made = function(x, axis, dtype=_sum_dtype(x, dtype))
-    if not include_initial:
-        return made
-    shape = list(made.shape)
-    shape[axis] = 1
-    return torch.cat([torch.full(shape, start, dtype=made.dtype), made], axis)
+    name: str, function: Callable[..., Tensor], start: int, text: str
+) -> Callable[..., Tensor]:
+    """``cumulative_sum`` or ``cumulative_prod``."""
 
+    def call(
+        x: Tensor,
+        /,
+        *,
+        axis: int | None = None,
+        dtype: DType | None = None,
+        include_initial: bool = False,
+    ) -> Tensor:
+        if axis is None:
+            if x.ndim > 1:
+                raise ValueError("axis must be given for an array of several dimensions")
+            axis = 0
+        made = function(x, axis, dtype=_sum_dtype(x, dtype))
+        if not include_initial:
+            return made
+        shape = list(made.shape)
+        shape[axis] = 1
+        return torch.cat([torch.full(shape, start, dtype=made.dtype), made], axis)
 
-def cumulative_sum(
-    x: Tensor,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DType | None = None,
-    include_initial: bool = False,
-) -> Tensor:
-    """The sums up to each element, with zero before the first if ``include_initial``.
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"""{text} before the first if ``include_initial``.
 
     Raises:
         ValueError: without an axis, for an array of several dimensions.
     """
-    return _cumulative(torch.cumsum, 0, x, axis, dtype, include_initial)
+    return call
 
 
-def cumulative_prod(
-    x: Tensor,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DType | None = None,
-    include_initial: bool = False,
-) -> Tensor:
-    """The products up to each element, with one before the first if ``include_initial``.
-
-    Raises:
-        ValueError: without an axis, for an array of several dimensions.
-    """
-    return _cumulative(torch.cumprod, 1, x, axis, dtype, include_initial)
+cumulative_sum = _cumulative(
+    "cumulative_sum", torch.cumsum, 0, "The sums up to each element, with zero"
+)
+cumulative_prod = _cumulative(
+    "cumulative_prod", torch.cumprod, 1, "The products up to each element, with one"
+)
 
 
 def _truth(x: Tensor, axis: Axis, keepdims: bool, function: Callable[..., Tensor]) -> Tensor:

@@ -35,10 +35,10 @@ class _InPlace(Module):
         self.inplace = inplace
 
     def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
-
-    def _with_option(self, text: str) -> str:
-        return f"{text}, inplace=True" if self.inplace else text
+        text = super().extra_repr()
+        if not self.inplace:
+            return text
+        return f"{text}, inplace=True" if text else "inplace=True"
 
 
 class ReLU(_InPlace):
@@ -98,6 +98,8 @@ class Hardswish(_InPlace):
 class Hardtanh(_InPlace):
     """``x`` limited to [min_val, max_val]."""
 
+    _repr_format = "min_val={0.min_val}, max_val={0.max_val}"
+
     def __init__(
         self,
         min_val: float = -1.0,
@@ -118,22 +120,20 @@ class Hardtanh(_InPlace):
         """Apply the function."""
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._with_option(f"min_val={self.min_val}, max_val={self.max_val}")
-
 
 class ReLU6(Hardtanh):
     """``min(max(x, 0), 6)``."""
 
+    _repr_format = ""
+
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
 
 
 class Threshold(_InPlace):
     """``x`` where it is above the threshold, else ``value``."""
+
+    _repr_format = "threshold={0.threshold}, value={0.value}"
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -144,12 +144,11 @@ class Threshold(_InPlace):
         """Apply the function."""
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._with_option(f"threshold={self.threshold}, value={self.value}")
-
 
 class ELU(_InPlace):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``."""
+
+    _repr_format = "alpha={0.alpha}"
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -158,9 +157,6 @@ class ELU(_InPlace):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the function."""
         return F.elu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        return self._with_option(f"alpha={self.alpha}")
 
 
 class CELU(ELU):
@@ -174,6 +170,8 @@ class CELU(ELU):
 class LeakyReLU(_InPlace):
     """``x`` where positive, else ``negative_slope * x``."""
 
+    _repr_format = "negative_slope={0.negative_slope}"
+
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.negative_slope = negative_slope
@@ -182,12 +180,11 @@ class LeakyReLU(_InPlace):
         """Apply the function."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
-    def extra_repr(self) -> str:
-        return self._with_option(f"negative_slope={self.negative_slope}")
-
 
 class RReLU(_InPlace):
     """``x`` where positive, else ``x`` times a random slope in [lower, upper], or their mean."""
+
+    _repr_format = "lower={0.lower}, upper={0.upper}"
 
     def __init__(
         self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
@@ -199,9 +196,6 @@ class RReLU(_InPlace):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the function."""
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
-
-    def extra_repr(self) -> str:
-        return self._with_option(f"lower={self.lower}, upper={self.upper}")
 
 
 class Sigmoid(Module):
@@ -247,6 +241,8 @@ class Tanhshrink(Module):
 class GELU(Module):
     """``x * Phi(x)``, Phi the normal distribution function."""
 
+    _repr_format = "approximate={0.approximate!r}"
+
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
@@ -255,12 +251,11 @@ class GELU(Module):
         """Apply the function."""
         return F.gelu(input, approximate=self.approximate)
 
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
-
 
 class Softplus(Module):
     """``log(1 + exp(beta * x)) / beta``."""
+
+    _repr_format = "beta={0.beta}, threshold={0.threshold}"
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -271,12 +266,11 @@ class Softplus(Module):
         """Apply the function."""
         return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
-
 
 class Hardshrink(Module):
     """``x`` outside [-lambd, lambd], else 0."""
+
+    _repr_format = "{0.lambd}"
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -285,9 +279,6 @@ class Hardshrink(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the function."""
         return F.hardshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return str(self.lambd)
 
 
 class Softshrink(Hardshrink):
@@ -300,6 +291,8 @@ class Softshrink(Hardshrink):
 
 class PReLU(Module):
     """``x`` where positive, else ``weight * x`` with trained weights, one or one a channel."""
+
+    _repr_format = "num_parameters={0.num_parameters}"
 
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
@@ -317,21 +310,17 @@ class PReLU(Module):
         """Apply the function."""
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
-
 
 class _AlongDimension(Module):
     """A function of the slices along one dimension."""
+
+    _repr_format = "dim={0.dim}"
 
     dim: Any
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
 
 class Softmax(_AlongDimension):

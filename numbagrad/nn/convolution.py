@@ -269,6 +269,10 @@ class ConvTranspose3d(_ConvTranspose):
 class Unfold(Module):
     """The windows of images as columns."""
 
+    _repr_format = (
+        "kernel_size={0.kernel_size}, dilation={0.dilation}, padding={0.padding}, stride={0.stride}"
+    )
+
     def __init__(
         self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
     ) -> None:
@@ -282,15 +286,11 @@ class Unfold(Module):
         """Apply the function."""
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
-            f"stride={self.stride}"
-        )
-
 
 class Fold(Unfold):
     """Columns summed to images, the adjoint of Unfold."""
+
+    _repr_format = f"output_size={{0.output_size}}, {Unfold._repr_format}"
 
     def __init__(
         self,
@@ -308,6 +308,3 @@ class Fold(Unfold):
         return F.fold(
             input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
         )
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}, {super().extra_repr()}"

@@ -17,8 +17,7 @@ class _Dropout(Module):
         self.p = p
         self.inplace = inplace
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
+    _repr_format = "p={0.p}, inplace={0.inplace}"
 
 
 class Dropout(_Dropout):

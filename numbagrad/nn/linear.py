@@ -120,6 +120,8 @@ class Bilinear(Module):
 class Flatten(Module):
     """Joins the dimensions from ``start_dim`` to ``end_dim`` into one."""
 
+    _repr_format = "start_dim={0.start_dim}, end_dim={0.end_dim}"
+
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = start_dim
@@ -130,12 +132,11 @@ class Flatten(Module):
         require_tensor("Flatten", input)
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
-
 
 class Unflatten(Module):
     """Splits one dimension into several."""
+
+    _repr_format = "dim={0.dim}, unflattened_size={0.unflattened_size}"
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -157,6 +158,3 @@ class Unflatten(Module):
         """Unflatten."""
         require_tensor("Unflatten", input)
         return input.unflatten(self.dim, self.unflattened_size)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -503,9 +503,12 @@ class Module(ModuleHooks, ModuleState):
     def _get_name(self) -> str:
         return type(self).__name__
 
+    #: What ``extra_repr`` shows of layers of this package: a format for the module.
+    _repr_format = ""
+
     def extra_repr(self) -> str:
         """The text of a subclass between the parentheses."""
-        return ""
+        return self._repr_format.format(self)
 
     def __repr__(self) -> str:
         extra = self.extra_repr()

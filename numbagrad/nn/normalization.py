@@ -78,6 +78,8 @@ class LayerNorm(_Normalization):
 class RMSNorm(Module):
     """Unit mean square over the last dimensions, then scale."""
 
+    _repr_format = "{0.normalized_shape}, eps={0.eps}, elementwise_affine={0.elementwise_affine}"
+
     def __init__(
         self,
         normalized_shape: Any,
@@ -102,11 +104,6 @@ class RMSNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        )
 
 
 class GroupNorm(_Normalization):
@@ -324,6 +321,8 @@ class InstanceNorm3d(_InstanceNorm):
 class LocalResponseNorm(Module):
     """Each channel over a power of the mean square of its neighbours."""
 
+    _repr_format = "{0.size}, alpha={0.alpha}, beta={0.beta}, k={0.k}"
+
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
         self.size = size
@@ -334,6 +333,3 @@ class LocalResponseNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

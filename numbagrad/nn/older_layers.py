@@ -58,6 +58,8 @@ class CrossMapLRN2d(Module):
     is even. torch's layer of this name counts the first channel in every later sum as well.
     """
 
+    _repr_format = "{0.size}, alpha={0.alpha}, beta={0.beta}, k={0.k}"
+
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()
         self.size = size
@@ -82,6 +84,3 @@ class CrossMapLRN2d(Module):
         squares = pad(input.square(), (0, 0, 0, 0, reach, reach))
         sums = squares.unfold(1, 2 * reach + 1, 1).sum(-1)
         return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -24,6 +24,8 @@ class _Pad(Module):
         padding: how many on all sides, or a number for each side, the last dimension first.
     """
 
+    _repr_format = "{0.padding}"
+
     rank: int
     mode: str
 
@@ -36,12 +38,11 @@ class _Pad(Module):
         """Apply the layer."""
         return F.pad(input, self.padding, self.mode)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
 
 class _ConstantPad(_Pad):
     """Elements of one value; options as of the other paddings."""
+
+    _repr_format = "padding={0.padding}, value={0.value}"
 
     mode = "constant"
 
@@ -52,9 +53,6 @@ class _ConstantPad(_Pad):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer."""
         return F.pad(input, self.padding, self.mode, self.value)
-
-    def extra_repr(self) -> str:
-        return f"padding={self.padding}, value={self.value}"
 
 
 class ConstantPad1d(_ConstantPad):
@@ -78,10 +76,10 @@ class ConstantPad3d(_ConstantPad):
 class _ZeroPad(_ConstantPad):
     """Zeros around."""
 
+    _repr_format = _Pad._repr_format
+
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
-
-    extra_repr = _Pad.extra_repr
 
 
 class ZeroPad1d(_ZeroPad, ConstantPad1d):

@@ -32,6 +32,11 @@ class _MaxPool(Pool):
         ceil_mode: whether the last window may reach beyond the end.
     """
 
+    _repr_format = (
+        "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}, "
+        "dilation={0.dilation}, ceil_mode={0.ceil_mode}"
+    )
+
     def __init__(
         self,
         kernel_size: Any,
@@ -55,12 +60,6 @@ class _MaxPool(Pool):
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
             self.return_indices,
         )  # fmt: skip
-
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
 
 
 class MaxPool1d(_MaxPool):
@@ -88,6 +87,8 @@ class _AvgPool(Pool):
     place of the count of elements.
     """
 
+    _repr_format = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
+
     def __init__(
         self,
         kernel_size: Any,
@@ -111,9 +112,6 @@ class _AvgPool(Pool):
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
             self.count_include_pad, self.divisor_override,
         )  # fmt: skip
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class AvgPool1d(_AvgPool):
@@ -155,6 +153,11 @@ class AvgPool3d(_AvgPool):
 class _LPPool(Pool):
     """Norms of windows."""
 
+    _repr_format = (
+        "norm_type={0.norm_type}, kernel_size={0.kernel_size}, stride={0.stride}, "
+        "ceil_mode={0.ceil_mode}"
+    )
+
     def __init__(
         self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> None:
@@ -168,12 +171,6 @@ class _LPPool(Pool):
         """Apply the layer."""
         return type(self).compute(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
-            f"ceil_mode={self.ceil_mode}"
         )
 
 
@@ -198,6 +195,8 @@ class LPPool3d(_LPPool):
 class _AdaptiveAvgPool(Pool):
     """Means of a given number of parts, ``output_size``; None keeps the size of a dimension."""
 
+    _repr_format = "output_size={0.output_size}"
+
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
@@ -205,9 +204,6 @@ class _AdaptiveAvgPool(Pool):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer."""
         return type(self).compute(input, self.output_size)
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
@@ -231,6 +227,8 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
 class _AdaptiveMaxPool(Pool):
     """Maxima of a given number of parts, ``output_size``; None keeps the size of a dimension."""
 
+    _repr_format = _AdaptiveAvgPool._repr_format
+
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__()
         self.output_size = output_size
@@ -239,8 +237,6 @@ class _AdaptiveMaxPool(Pool):
     def forward(self, input: Tensor) -> Any:
         """Apply the layer."""
         return type(self).compute(input, self.output_size, self.return_indices)
-
-    extra_repr = _AdaptiveAvgPool.extra_repr
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):

@@ -489,10 +489,10 @@ class RNNCell(RNNCellBase):
         return f"RNN_{self.nonlinearity.upper()}"
 
 
-class LSTMCell(RNNCellBase):
-    """One step of an LSTM; the state is a pair (h, c)."""
+class _GatedCell(RNNCellBase):
+    """A cell whose only options are its sizes and its bias."""
 
-    mode = "LSTM"
+    gates: int
 
     def __init__(
         self,
@@ -502,7 +502,13 @@ class LSTMCell(RNNCellBase):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+        super().__init__(input_size, hidden_size, bias, self.gates, device, dtype)
+
+
+class LSTMCell(_GatedCell):
+    """One step of an LSTM; the state is a pair (h, c)."""
+
+    mode, gates = "LSTM", 4
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """The next pair of states of input (batch, features) or (features)."""
@@ -512,17 +518,7 @@ class LSTMCell(RNNCellBase):
         return self._step(input, hx)
 
 
-class GRUCell(RNNCellBase):
+class GRUCell(_GatedCell):
     """One step of a gated recurrent unit."""
 
-    mode = "GRU"
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+    mode, gates = "GRU", 3

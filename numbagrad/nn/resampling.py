@@ -69,6 +69,8 @@ class UpsamplingBilinear2d(Upsample):
 class PixelShuffle(Module):
     """Channels as pixels: (..., C * r², H, W) to (..., C, H * r, W * r)."""
 
+    _repr_format = "upscale_factor={0.upscale_factor}"
+
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
         self.upscale_factor = upscale_factor
@@ -77,12 +79,11 @@ class PixelShuffle(Module):
         """Apply the function."""
         return F.pixel_shuffle(input, self.upscale_factor)
 
-    def extra_repr(self) -> str:
-        return f"upscale_factor={self.upscale_factor}"
-
 
 class PixelUnshuffle(Module):
     """The inverse of PixelShuffle."""
+
+    _repr_format = "downscale_factor={0.downscale_factor}"
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -92,12 +93,11 @@ class PixelUnshuffle(Module):
         """Apply the function."""
         return F.pixel_unshuffle(input, self.downscale_factor)
 
-    def extra_repr(self) -> str:
-        return f"downscale_factor={self.downscale_factor}"
-
 
 class ChannelShuffle(Module):
     """The channels in groups, dealt out like cards."""
+
+    _repr_format = "groups={0.groups}"
 
     def __init__(self, groups: int) -> None:
         super().__init__()
@@ -106,6 +106,3 @@ class ChannelShuffle(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Apply the function."""
         return F.channel_shuffle(input, self.groups)
-
-    def extra_repr(self) -> str:
-        return f"groups={self.groups}"

@@ -21,6 +21,8 @@ class _MaxUnpool(Pool):
         kernel_size, stride, padding: those of the pooling; numbers, or one for each dimension.
     """
 
+    _repr_format = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
+
     rank: int
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
@@ -37,9 +39,6 @@ class _MaxUnpool(Pool):
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
         return made
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class MaxUnpool1d(_MaxUnpool):

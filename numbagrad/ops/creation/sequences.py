@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -239,41 +240,31 @@ def logspace(
     return leaf(constant(converted(powers, kind)), requires_grad, out, where)
 
 
-def _require_sizes(function: str, row: int, col: int) -> None:
-    for name, size in (("row", row), ("col", col)):
-        if size < 0:
-            raise RuntimeError(f"{function}(): {name} must be non-negative, got {size}")
+def _indices_of(name: str, which: str, find: Callable[..., Any]) -> Callable[..., Tensor]:
+    """``tril_indices`` or ``triu_indices``."""
+
+    def function(
+        row: int,
+        col: int,
+        offset: int = 0,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        layout: Any = None,
+    ) -> Tensor:
+        where = backend_for(device)
+        for argument, size in (("row", row), ("col", col)):
+            if size < 0:
+                raise RuntimeError(f"{name}(): {argument} must be non-negative, got {size}")
+        kind = kind_of_new(name, dtype, None, int64.numpy, without="bcfV")
+        return leaf(constant(np.array(find(row, offset, col), dtype=kind)), False, None, where)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"Rows and columns, as a tensor (2, count), of the {which} triangle of a row x col matrix."
+    )
+    return function
 
 
-def tril_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-) -> Tensor:
-    """Rows and columns, as a tensor (2, count), of the lower triangle of a row x col matrix."""
-    where = backend_for(device)
-    _require_sizes("tril_indices", row, col)
-    kind = kind_of_new("tril_indices", dtype, None, int64.numpy, without="bcfV")
-    made = constant(np.array(np.tril_indices(row, offset, col), dtype=kind))
-    return leaf(made, False, None, where)
-
-
-def triu_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    layout: Any = None,
-) -> Tensor:
-    """Rows and columns, as a tensor (2, count), of the upper triangle of a row x col matrix."""
-    where = backend_for(device)
-    _require_sizes("triu_indices", row, col)
-    kind = kind_of_new("triu_indices", dtype, None, int64.numpy, without="bcfV")
-    made = constant(np.array(np.triu_indices(row, offset, col), dtype=kind))
-    return leaf(made, False, None, where)
+tril_indices = _indices_of("tril_indices", "lower", np.tril_indices)
+triu_indices = _indices_of("triu_indices", "upper", np.triu_indices)
