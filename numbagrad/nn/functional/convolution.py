@@ -24,8 +24,9 @@ from ...executor.families.matmul import matmul as product
 from ...executor.plan.windows import Form
 from ...ops.arguments.kinds import Sizes
 from ...ops.complex.lazy_conj import conjugate
+from ...ops.operators.pointwise_operator import pointwise
 from ...ops.operators.tensor_operator import TensorOperator
-from ...tensor import Tensor
+from ...tensor import Tensor, new_tensor
 from ...transforms.batching import with_samples
 from ...transforms.levels import is_transformed
 from .padding import pad
@@ -241,7 +242,8 @@ _transposed = TensorOperator(
 
 def _with_bias(array: Array, bias: Array) -> Array:
     """An array that nobody else has seen, with a number added to each channel."""
-    array += bias.reshape(-1, *[1] * (array.ndim - 2))
+    made = new_tensor(array)
+    pointwise("add").into(made, (made, new_tensor(bias.reshape(-1, *[1] * (array.ndim - 2)))))
     return array
 
 
