@@ -374,6 +374,7 @@ def main(first, count):
     ]
     for head, body, _, memory in [*grammar.bases, *others]:
         ng.load(io.BytesIO(whole(head, body, memory)))
+    ng.cuda.is_available()  # asked where a file names a device
     sys.addaudithook(_hear)
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (held + 2**28, held + 2**28))
