@@ -62,6 +62,11 @@ def two_layer(torch: Any) -> None:
         compiled = torch.compile(step)
         for _ in range(5):
             compiled()
+    small = torch.nn.Linear(8, 8)
+    forward, z = torch.compile(lambda z: small(z).relu().sum()), torch.randn(4, 8)
+    for _ in range(6):  # its backward is no part of what is compiled
+        small.zero_grad()
+        forward(z).backward()
 
 
 def images(torch: Any) -> None:
