@@ -51,7 +51,7 @@ class Distribution:
     support: Any
     #: The parameters, and distributions of them, to which ``expand`` gives the new batch shape.
     _expands: tuple[str, ...] = ()
-    #: What an expanded distribution has in common with this one.
+    #: Attributes that an expanded distribution has in common with this one.
     _shares: tuple[str, ...] = ()
 
     @staticmethod

@@ -503,7 +503,7 @@ class Module(ModuleHooks, ModuleState):
     def _get_name(self) -> str:
         return type(self).__name__
 
-    #: What ``extra_repr`` shows of layers of this package: a format for the module.
+    #: The text of ``extra_repr`` for layers of this package: a format for the module.
     _repr_format = ""
 
     def extra_repr(self) -> str:

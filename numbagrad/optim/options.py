@@ -41,7 +41,7 @@ def check_rate(lr: Any) -> None:
     check_range("learning rate", lr, bool(lr >= 0.0))
 
 
-#: What torch calls an option in its errors, and which values it takes.
+#: The name that torch gives an option in its errors, and the values that it takes.
 _OPTIONS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     name: (f"{label or name} value", lambda value: value >= 0.0)
     for name, label in {
