@@ -15,6 +15,7 @@ import numpy as np
 from ...autograd.writes.inplace import apply_inplace
 from ...dtype import float64
 from ...ops.arguments.check import checked
+from ...ops.arguments.requirements import is_complex_number
 from ...ops.creation.filled import empty, zeros_like
 from ...ops.operators.pointwise_operator import pointwise
 from ...ops.pointwise.functions import sigmoid, tanh
@@ -70,6 +71,10 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``x`` where it is above the threshold, else ``value``."""
+    if is_complex_number(threshold):
+        threshold = real_number("threshold", threshold, "threshold", 2)
+    if is_complex_number(value):
+        value = real_number("threshold", value, "value", 3)
     return _activation("threshold", input, threshold, value, inplace=inplace)
 
 

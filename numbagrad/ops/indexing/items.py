@@ -97,7 +97,7 @@ def _get_other(self: Tensor, key: Any) -> Tensor:
         operator = unsqueeze_view
     elif key.__class__ is tuple and is_basic(key):
         operator = _view_of(key)
-        key = with_one_ellipsis(key)
+        key = with_one_ellipsis(key, self._array.ndim)
     elif (
         isinstance(key, Tensor)
         and key._array.dtype == np.int64
@@ -204,8 +204,10 @@ def _get_rows(self: Tensor, index: Array) -> Tensor:
     """``self[index]`` for one array of int64, the most frequent of advanced keys."""
     if self._array.ndim == 0:
         raise IndexError("too many indices for tensor of dimension 0")
-    size = self._array.shape[0]
-    index = wrap_indices(index, size, lambda bad: out_of_bounds(bad, 0, size))
+    size, *rest = self._array.shape
+    index = wrap_indices(
+        index, size, lambda bad: out_of_bounds(bad, 0, size), lambda size: size > 0 and 0 in rest
+    )
     return read_by_arrays(self, _kept(self, (index,)))
 
 
@@ -302,7 +304,7 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         basic, arrays = subscript.basic, subscript.arrays
     else:
         arrays = ()
-        basic = with_one_ellipsis(basic)
+        basic = with_one_ellipsis(basic, self._array.ndim)
     if not isinstance(value, Tensor):
         value = _number_for(self, value)
     elif (

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import half_precision as half
 from ...executor import capture
 from ...executor.families import indexing as executor
 from ...executor.families.indexing import strided_view
@@ -70,6 +71,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     capture.refuse("nonzero(), whose size depends on values")
     refuse_samples("nonzero", input)
     array = input._array
+    if array.__class__ is np.ndarray:
+        array = half.readable(array)  # the bits of a negative zero are not zero
     if as_tuple:
         found = places_where(array.reshape(-1) if array.ndim == 0 else array)
         return tuple([new_tensor(places) for places in found])

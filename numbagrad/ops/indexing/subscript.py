@@ -48,15 +48,40 @@ def is_basic(key: tuple[Any, ...]) -> bool:
     return True
 
 
-def with_one_ellipsis(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A basic key with one Ellipsis, at the end if it had none; further ones stand for nothing."""
+def with_one_ellipsis(key: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
+    """A basic key with one Ellipsis, at the end if it had none, for a tensor of ``rank``.
+
+    Raises:
+        IndexError: if an entry follows a second Ellipsis that passes over dimensions.
+    """
     number = key.count(Ellipsis)
     if number == 1:
         return key
     if not number:
         return (*key, ...)
-    first = key.index(Ellipsis) + 1
-    return (*key[:first], *[entry for entry in key[first:] if entry is not Ellipsis])
+    taken = sum([entry is not None and entry is not Ellipsis for entry in key])
+    return tuple(_one_ellipsis(key, rank, rank - taken, ...))
+
+
+def _is_whole(entry: Any) -> bool:
+    return isinstance(entry, slice) and entry == ALL
+
+
+def _one_ellipsis(key: Sequence[Any], rank: int, gap: int, *instead: Any) -> list[Any]:
+    """A key with ``instead`` for its first Ellipsis, and without the further ones.
+
+    In torch each Ellipsis passes over ``gap`` dimensions, as many as the key leaves out: what
+    follows a second one lies beyond the last dimension, unless none are left out.
+    """
+    first, *others = [k for k, entry in enumerate(key) if entry is Ellipsis]
+    rest = [entry for entry in key[first + 1 :] if entry is not Ellipsis]
+    behind = key[others[0] :] if others and gap > 0 else ()
+    if any([entry is not Ellipsis and not _is_whole(entry) for entry in behind]):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}]): indices "
+            "follow a second Ellipsis, and each stands for all dimensions that have no index"
+        )
+    return [*key[:first], *instead, *rest]
 
 
 def basic_error(shape: tuple[int, ...], key: tuple[Any, ...]) -> Exception:
@@ -143,7 +168,8 @@ class Subscript:
                 order += entry.ndim
             else:
                 basic.append(ALL)
-                arrays.append(_wrapped(entry, order, shape[dim]))
+                unread = functools.partial(_reads_nothing, shape, entries)
+                arrays.append(_wrapped(entry, order, shape[dim], unread))
                 dim += 1
                 order += 1
         self.basic = (*basic, ...)
@@ -253,12 +279,9 @@ def _completed(rank: int, entries: list[Any]) -> list[Any]:
             taken += 1
     if taken > rank and rank:
         raise IndexError(f"too many indices for tensor of dimension {rank}")
-    places = [k for k, entry in enumerate(entries) if entry is Ellipsis]
-    if not places:
+    if not any([entry is Ellipsis for entry in entries]):
         return entries
-    first = places[0]
-    rest = [entry for entry in entries[first + 1 :] if entry is not Ellipsis]
-    return entries[:first] + [ALL] * (rank - taken) + rest
+    return _one_ellipsis(entries, rank, rank - taken, *[ALL] * (rank - taken))
 
 
 def _checked_slice(entry: slice) -> slice:
@@ -278,16 +301,42 @@ def _unfit_mask(mask: Array, dim: int, shape: tuple[int, ...]) -> IndexError:
     )
 
 
-def _wrapped(index: Array, order: int, size: int) -> Array:
+def _reads_nothing(shape: tuple[int, ...], entries: list[Any], size: int) -> bool:
+    """Whether a key selects no elements, so that torch looks at no index of a dimension.
+
+    Of a dimension of ``size`` 0 it does, unless the index arrays have no elements either.
+    """
+    dim, kept = 0, []
+    for entry in entries:
+        if is_array(entry):
+            mask = entry.dtype.kind == "b"
+            if not (entry.any() if mask else entry.size):
+                return True
+            dim += entry.ndim if mask else 1
+        elif entry.__class__ is slice:
+            kept.append(len(range(*entry.indices(shape[dim]))))
+            dim += 1
+        elif entry is not None:
+            dim += 1
+    return size > 0 and 0 in (*kept, *shape[dim:])
+
+
+def _wrapped(index: Array, order: int, size: int, unread: Any) -> Array:
     """Indices counted from 0; ``order`` of the index array and ``size`` are for the error."""
     if index.__class__ is Transformed:
         return index
-    return wrap_indices(index, size, lambda bad: out_of_bounds(bad, order, size))
+    return wrap_indices(index, size, lambda bad: out_of_bounds(bad, order, size), unread)
 
 
-def wrap_indices(index: Array, size: int, error: Any) -> Array:
-    """Indices counted from 0, or the exception ``error(index)`` for one out of range."""
+def wrap_indices(index: Array, size: int, error: Any, unread: Any = None) -> Array:
+    """Indices counted from 0, or the exception ``error(index)`` for one out of range.
+
+    ``unread(size)`` says whether no element is read at them: then any of them will do.
+    """
     made: Array
+    if capture.active is not None or foreign(index) is not None:
+        if unread is not None and unread(size):
+            return capture.constant(np.zeros(index.shape, INT64))
     if size > 0 and foreign(index) is not None:  # a bad one is told of where values are read
         made = _counted_from_zero().run(index, size)
         check_inside("indexing: an index", made, size, _check_bounds, index, size, error)
@@ -298,6 +347,8 @@ def wrap_indices(index: Array, size: int, error: Any) -> Array:
         return made
     if are_inside(index, size):
         return index
+    if unread is not None and unread(size):
+        return np.zeros(index.shape, INT64)
     _check_bounds(index, size, error)
     return np.where(index < 0, index + size, index)
 

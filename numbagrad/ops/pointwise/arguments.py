@@ -54,6 +54,11 @@ def check_alpha(function: str, alpha: Any, *operands: Any) -> None:
         scalar = isinstance(alpha, (bool, int, float, complex, np.generic))
     if not scalar:
         raise TypeError(f"{function}(): argument 'alpha' must be Number, not {type_name(alpha)}")
+    if is_complex_number(alpha) and all([_kind_of(x) != "c" for x in operands]):
+        raise RuntimeError(
+            f"{function}(): For non-complex input tensors, argument alpha must not be a complex "
+            f"number, but got {alpha}"
+        )
     if isinstance(alpha, bool) and any([_kind_of(x) != "b" for x in operands]):
         raise RuntimeError(
             f"{function}(): Boolean alpha only supported for Boolean results; give 0 or 1"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...dispatch import layers
-from ...dtype import complex128, float64, python_number
+from ...dtype import complex128, float64, python_number, scalar_type_name
 from ...executor import capture
 from ...number_range import check_bits, checked_number
 from ...tensor import Tensor
@@ -148,7 +148,8 @@ __all__.append("subtract")
 @_export
 def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
     """``other - alpha * input``."""
-    return pointwise("rsub")(input, other, alpha)
+    operator = pointwise("rsub") if isinstance(other, Tensor) else renamed("rsub", "RsubBackward1")
+    return operator(input, other, alpha)
 
 
 @_export
@@ -314,6 +315,11 @@ def round(input: Tensor, *, decimals: int = 0) -> Choice:
     """The nearest whole number, ties to even; or the nearest multiple of ``10**-decimals``."""
     if decimals == 0:
         return pointwise("round"), (input,)
+    if input._array.dtype.kind in "biu":
+        raise NotImplementedError(
+            f"\"round_cpu\" not implemented for '{scalar_type_name(input.dtype)}' with decimals; "
+            "convert it to floats"
+        )
     return _rounded, (input, 10.0**decimals)
 
 

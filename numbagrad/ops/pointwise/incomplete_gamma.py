@@ -205,8 +205,8 @@ def _derivative(input: Tensor, other: Tensor) -> Tensor:
 def _tangent(operator: Any, primals: Any, tangents: Any, results: Any) -> tuple[Tensor]:
     if tangents[0] is not None:
         raise NotImplementedError(
-            f"the derivative for '{operator.name}: self' is not implemented; forward mode follows "
-            "its second argument alone."
+            f"Trying to use forward AD with {operator.name} that does not support it for its first "
+            "argument, because it has not been implemented yet."
         )
     made = _derivative(*primals) * tangents[1]
     return (made if operator is _igamma else -made,)

@@ -77,7 +77,7 @@ def _log_ndtr(array: Array) -> Array:
     """Below -1 by the scaled tail, above by what is left of one."""
     low = np.minimum(array, -1.0)
     below = np.log(_erfcx(low / -_ROOT_2) / 2) - low * low / 2
-    high = np.maximum(array, -1.0)
+    high = np.clip(array, -1.0, 40.0)  # beyond, nothing is left of one
     tail = _erfcx(np.maximum(high, 1.0) / _ROOT_2) / 2 / _square_exponential(high, 0.5)
     near = 0.5 * erfc(new_tensor(np.asarray(np.minimum(high, 1.0) / _ROOT_2)))._array
     above = np.log1p(-np.where(high > 1, tail, near))

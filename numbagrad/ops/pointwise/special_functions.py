@@ -270,7 +270,10 @@ def _samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
 
 def _tangent(operator: Any, primals: Any, tangents: Any, results: Any) -> tuple[Tensor]:
     if tangents[0] is not None:
-        raise NotImplementedError("the derivative for 'special_zeta: self' is not implemented.")
+        raise NotImplementedError(
+            "Trying to use forward AD with special_zeta that does not support it for its first "
+            "argument, because it has not been implemented yet."
+        )
     x, q = primals
     return (-x * _zeta(x + 1, q) * tangents[1],)
 

@@ -53,7 +53,7 @@ def _occurrences(array: Array, weights: Array | None, minlength: int) -> Array:
     """The counts of ``bincount``."""
     if array.size and array.min() < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is None:
+    if weights is None or not array.size:  # torch looks at no weights where there are none
         return np.bincount(array, minlength=minlength).astype(np.int64)
     counted = np.bincount(array, half.readable(weights), minlength)
     kind = weights.dtype if weights.dtype == np.float32 else np.float64

@@ -22,8 +22,8 @@ from ...backend import foreign
 from ...dispatch import layers
 from ...dispatch.bits import INTERCEPTED, TRANSFORMED
 from ...dispatch.policies import autocasts
+from ...dtype import bool_, scalar_type_name
 from ...dtype import dtype as DType
-from ...dtype import scalar_type_name
 from ...executor import capture
 from ...executor.builtin import LaunchMiss
 from ...executor.families.reduction import Reduction, ReductionProgram
@@ -187,7 +187,8 @@ class LinearReduction(Operator):
         program = self.program
         if dtype is not None:
             if dtype.is_complex or input._array.dtype.kind == "c":
-                input, dtype = tensors.cast(input, dtype.numpy), None
+                input = tensors.cast(input, dtype.numpy)
+                dtype = None if dtype.is_complex else dtype
             program = self.program_for(dtype)
         array = input._array
         if array.__class__ is Transformed:
@@ -248,6 +249,19 @@ class LinearReduction(Operator):
 _sum = LinearReduction(
     Reduction("sum", "add", result="sum"), ("SumBackward0", "SumBackward1"), False
 )
+
+
+def _check_differentiable(input: Tensor, dtype: DType) -> None:
+    """Raise where a reduction would lose a gradient: in a requested dtype that has none."""
+    real = dtype.is_floating_point or dtype.is_complex
+    if not real and input._requires_grad and grad_mode.enabled:
+        raise RuntimeError(f"Autograd not support dtype: {scalar_type_name(dtype)}")
+
+
+def _dims_or_all(dim: Any) -> Any:
+    return None if dim is NOT_GIVEN or dim == () or dim == [] else dim
+
+
 _mean = LinearReduction(
     Reduction("mean", "add", finalise=lambda total, number: total / number),
     ("MeanBackward0", "MeanBackward1"),
@@ -267,12 +281,17 @@ def sum(
 ) -> Tensor:
     """Sum over the dimensions ``dim`` (an int, several, or None for all).
 
-    Integers and bools are summed in int64. ``dtype`` converts before summing.
+    Integers and bools are summed in int64. ``dtype`` converts before summing; the sum of bools in
+    bool is whether one of them holds.
     """
     if layers.everywhere and layers.asks(sum):
         return layers.ask(sum, [input, dim, keepdim], {"dtype": dtype, **numpy})
     if numpy:
         dim, keepdim = numpy_names("sum", dim, keepdim, numpy)
+    if dtype is not None:
+        _check_differentiable(input, dtype)
+        if dtype is bool_:
+            return any(tensors.cast(input, dtype.numpy), _dims_or_all(dim), keepdim)
     if dim is NOT_GIVEN:
         if keepdim is not False:
             _check_without_dim("sum", keepdim)
@@ -355,13 +374,16 @@ def nansum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """Sum over the dimensions ``dim`` with NaN taken as zero."""
-    if dtype is not None:
-        input = tensors.cast(input, dtype.numpy)
-    if input._array.dtype.kind == "c":
+    if input._array.dtype.kind == "c" or (dtype is not None and dtype.is_complex):
         raise RuntimeError("nansum does not support complex inputs")
+    if dtype is not None:
+        _check_differentiable(input, dtype)
+        input = tensors.cast(input, dtype.numpy)
+        if dtype is bool_:
+            return any(input, dim, keepdim)
     mask = mask_of(dim, input._array.ndim)
     if input._array.dtype.kind not in "fV":
-        return _sum(input, mask, keepdim, None)
+        return _sum(input, mask, keepdim, dtype)
     return _nansum(input, mask, keepdim)
 
 
@@ -434,7 +456,8 @@ def prod(
 ) -> Tensor:
     """Product over all dimensions, or over ``dim``.
 
-    Integers and bools are multiplied in int64. ``dtype`` converts before multiplying.
+    Integers and bools are multiplied in int64. ``dtype`` converts before multiplying; the product
+    of bools in bool is whether all of them hold.
     """
     whole = dim is NOT_GIVEN
     if whole:
@@ -449,11 +472,13 @@ def prod(
             f"prod(): argument 'dim' must be int, not {type_name(dim)}; several dimensions need "
             "several calls"
         )
-    if dtype is not None and (
-        input._requires_grad or dtype.is_complex or input._array.dtype.kind == "c"
-    ):
-        input = tensors.cast(input, dtype.numpy)
-        dtype = None
+    if dtype is not None:
+        _check_differentiable(input, dtype)
+        if dtype is bool_:
+            return all(tensors.cast(input, dtype.numpy), _dims_or_all(dim), keepdim)
+        if input._requires_grad or dtype.is_complex or input._array.dtype.kind == "c":
+            input = tensors.cast(input, dtype.numpy)
+            dtype = None if dtype.is_complex else dtype
     mask = ALL if whole else mask_of(dim, input._array.ndim)
     return _prod(dtype, "ProdBackward0" if whole else "ProdBackward1")(input, mask, keepdim)
 

@@ -48,13 +48,18 @@ def _cumsum(requested: DType | None, reverse: bool) -> TensorOperator:
     )
 
 
+def _is_single(input: Tensor) -> bool:
+    """Whether a scan has nothing to combine, so that torch has no kernel that could refuse."""
+    return not (input._array.ndim and input._array.size)
+
+
 def _prepare(
     name: str, input: Tensor, dim: int, dtype: DType | None
 ) -> tuple[Tensor, int, DType | None]:
     """A recorded conversion if there is a gradient to come back through it."""
     if dtype is None:
         return input, dimension(input._array.ndim, dim), None
-    if dtype is bool_:
+    if dtype is bool_ and not _is_single(input):
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'; give another dtype")
     if dtype.numpy != input._array.dtype and (
         input._requires_grad or dtype.numpy.kind not in "fV" or input._array.dtype.kind == "c"
@@ -71,6 +76,8 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     tensor([1, 3, 6])
     """
     input, place, dtype = _prepare("cumsum", input, dim, dtype)
+    if dtype is bool_:
+        return input.clone()
     return _cumsum(dtype, False)(input, place)
 
 
@@ -169,6 +176,8 @@ def _cumprod(requested: DType | None) -> TensorOperator:
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Products of the elements up to each place along ``dim``; of integers in int64."""
     input, place, dtype = _prepare("cumprod", input, dim, dtype)
+    if dtype is bool_:
+        return input.clone()
     return _cumprod(dtype)(input, place)
 
 

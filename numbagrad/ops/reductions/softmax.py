@@ -100,6 +100,8 @@ def _along(operator: TensorOperator, input: Tensor, dim: int, dtype: DType | Non
     if dtype is not None and dtype.numpy != array.dtype:
         input = tensors.cast(input, dtype.numpy)
     if input._array.dtype.kind not in "fV":
+        if not input._array.size:
+            return input.clone()
         raise NotImplementedError(
             f'"{name}_lastdim_kernel_impl" not implemented for '
             f"'{scalar_type_name(input.dtype)}'; give a float dtype="

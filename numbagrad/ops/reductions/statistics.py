@@ -425,6 +425,11 @@ def vector_norm(
         raise RuntimeError(
             "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
         )
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(
+            "linalg.vector_norm: dtype should be floating point or complex, but got "
+            f"{scalar_type_name(dtype)}"
+        )
     if x._array.dtype.kind == "c":
         x = pointwise("abs")(x if dtype is None else tensors.cast(x, dtype.numpy))
         dtype = None if dtype is None else dtype.to_real()
