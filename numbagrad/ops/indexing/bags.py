@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...executor import capture
 from ...executor.families import indexing
 from ...executor.memory.arrays import filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.tangents import multilinear
+from ..operators.array_function import array_function
 from ..operators.tensor_operator import TensorOperator
 from .gather import embedding, embedding_gradient, scatter_add_operator
 
@@ -22,6 +22,7 @@ __all__ = ["bag_of_each", "largest_of_bags", "sums_of_bags"]
 Array = np.ndarray[Any, Any]
 
 
+@array_function()
 def bag_of_each(starts: Array) -> Array:
     """The bag that each index of a vector is in, from where bags begin and where the last ends."""
     return np.repeat(np.arange(starts.size - 1), np.diff(starts))
@@ -31,7 +32,7 @@ def _gradient(
     grad: Tensor, shape: tuple[int, ...], indices: Tensor, starts: Tensor, padding: int
 ) -> Tensor:
     """Each row gets the gradients of the bags that it is in."""
-    bags = new_tensor(capture.call(bag_of_each, starts._array))
+    bags = new_tensor(bag_of_each(starts._array))
     return embedding_gradient(embedding(grad, bags), shape, indices, padding)
 
 

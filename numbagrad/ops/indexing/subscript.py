@@ -24,6 +24,7 @@ from ...executor.plan.formula_kernels import GRAIN
 from ...formula import trace, where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import Transformed
+from ..operators.array_function import array_function
 from ..operators.pointwise_operator import pointwise
 
 Array = np.ndarray[Any, Any]
@@ -375,10 +376,11 @@ def widened(index: Array) -> Array:
     if foreign(index) is not None:
         made: Array = capture.forward("to_copy", convert, [index, INT64])
         return made
-    wide: Array = capture.call(_as_int64, index)
+    wide: Array = _as_int64(index)
     return wide
 
 
+@array_function()
 def _as_int64(index: Array) -> Array:
     return index.astype(INT64)
 

@@ -10,12 +10,12 @@ import numpy as np
 from ... import return_types
 from ...backend import on_host
 from ...dispatch.policies import autocasts
-from ...executor import capture
 from ...tensor import Tensor
 from ...transforms.batching import stacked
 from ...transforms.levels import may_be_checked
 from ..complex.lazy_conj import conjugate
 from ..methods.registry import method
+from ..operators.array_function import array_function
 from ..operators.tensor_operator import TensorOperator
 from .lapack import by_columns, cholesky_factors, svd_of
 from .systems import (
@@ -107,9 +107,10 @@ def check_phases(subject: str, overlaps: tuple[Tensor, ...], *gradients: Tensor)
         return
     turns = sum(np.diagonal(on_host(o._array), 0, -2, -1).imag for o in overlaps)
     size = max(np.abs(on_host(g._array)).max(initial=0) for g in gradients)
-    capture.check(_check_turns, turns, size, subject)
+    _check_turns(turns, size, subject)
 
 
+@array_function("check")
 def _check_turns(turns: Array, size: Any, subject: str) -> None:
     if not (np.abs(turns) <= 1e-2 * np.maximum(size, 1)).all():  # nor of NaN, as torch says
         raise RuntimeError(
@@ -197,6 +198,7 @@ _svd = TensorOperator(
 )
 
 
+@array_function("check")
 def _check_beyond(gradients: Array) -> None:
     if gradients.any():
         raise RuntimeError(
@@ -214,7 +216,7 @@ def _full_svd_gradient(grad: Any, result: Tensor, result1: Tensor, result2: Tens
         None if of_vh is None else of_vh[..., count:, :],
     ):
         if beyond is not None and may_be_checked(beyond):
-            capture.check(_check_beyond, beyond._array)
+            _check_beyond(beyond._array)
     reduced = (
         None if of_u is None else of_u[..., :count],
         of_s,

@@ -15,7 +15,6 @@ import numpy as np
 from ... import return_types
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor import capture
 from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
@@ -24,6 +23,7 @@ from ..arguments.shapes import dimension
 from ..complex.complex_numbers import conj, real
 from ..creation.filled import ones
 from ..methods.registry import method
+from ..operators.array_function import array_function
 from ..operators.tensor_operator import TensorOperator
 from ..reductions.scan import cumprod
 from ..views.join import cat
@@ -160,6 +160,7 @@ _complex_eig = TensorOperator(
 )
 
 
+@array_function("check")
 def _check_finite(array: Array) -> None:
     if not np.isfinite(array).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
@@ -177,7 +178,7 @@ def eig(A: Tensor) -> Any:
     """
     check_matrices("linalg.eig", A)
     if not is_transformed(A):
-        capture.check(_check_finite, A._array)
+        _check_finite(A._array)
     operator = _complex_eig if A._array.dtype.kind == "c" else _eig
     return return_types.linalg_eig(*operator(A))
 

@@ -27,6 +27,7 @@ from ..arguments.shapes import common_shape, dimension
 from ..complex.lazy_conj import conjugate
 from ..conversion.dtypes import cast
 from ..methods.registry import method
+from ..operators.array_function import array_function
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..pointwise.selection import where
@@ -287,6 +288,7 @@ def _cofactors(array: Array) -> Array:
     return (sign[..., None, None] * (u * others[..., None, :])) @ vh
 
 
+@array_function()
 def _cofactors_of(array: Array, determinants: Array) -> Array:
     """The conjugate cofactors, in the way that the gradient of ``det`` finds them."""
     if (determinants == 0).any():
@@ -304,7 +306,7 @@ _singular_gradient = TensorOperator(
 
 def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
     if capture.active is not None and not grad_mode.enabled:
-        cofactors = new_tensor(capture.call(_cofactors_of, A._array, result._array))
+        cofactors = new_tensor(_cofactors_of(A._array, result._array))
         return grad[..., None, None] * cofactors
     capture.refuse("the gradient of det(), which asks whether a determinant is 0")
     if not is_transformed((A, result)) and (on_host(result._array) == 0).any():

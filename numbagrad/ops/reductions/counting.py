@@ -13,11 +13,11 @@ from ... import half_precision as half
 from ...backend import is_array
 from ...dtype import from_numpy as dtype_of
 from ...dtype import scalar_type_name
-from ...executor import capture
 from ...number_range import check_bits, wrapped_number
 from ...tensor import Tensor, new_tensor
 from ..arguments.requirements import require_real, require_tensor_or_number
 from ..methods.registry import method
+from ..operators.array_function import array_function
 from ..operators.whole import whole
 
 __all__ = ["bincount", "histc", "isin"]
@@ -33,7 +33,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     Raises:
         RuntimeError: for negative numbers, floats, or weights of another size.
     """
-    capture.refuse("bincount(), whose size depends on values")
     array = input._array
     if array.dtype.kind not in "iu":
         raise NotImplementedError(
@@ -46,9 +45,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if weights is not None and weights._array.shape != array.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     given = None if weights is None else weights._array
-    return new_tensor(capture.call(_occurrences, array, given, minlength))
+    return new_tensor(_occurrences(array, given, minlength))
 
 
+@array_function(refused="bincount(), whose size depends on values")
 def _occurrences(array: Array, weights: Array | None, minlength: int) -> Array:
     """The counts of ``bincount``."""
     if array.size and array.min() < 0:
@@ -76,9 +76,10 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     require_real("histc", "min", min, "double")
     require_real("histc", "max", max, "double")
-    return new_tensor(capture.call(_counted, array, bins, float(min), float(max)))
+    return new_tensor(_counted(array, bins, float(min), float(max)))
 
 
+@array_function()
 def _counted(array: Array, bins: int, low: float, high: float) -> Array:
     """The counts of ``histc``."""
     kind, array = array.dtype, half.readable(array)
@@ -110,7 +111,7 @@ def isin(
                 f"Unsupported input type encountered for isin(): {scalar_type_name(dtype_of(kind))}"
             )
     own, others = _beside(own, others), _beside(others, own)
-    return new_tensor(capture.call(_is_in, own, others, assume_unique, invert))
+    return new_tensor(_is_in(own, others, assume_unique, invert))
 
 
 def _beside(number: Any, values: Any) -> Any:
@@ -122,6 +123,7 @@ def _beside(number: Any, values: Any) -> Any:
     return wrapped_number(number, values.dtype) if integers else number
 
 
+@array_function()
 def _is_in(own: Any, others: Any, assume_unique: bool, invert: bool) -> Array:
     own, others = [half.readable(x) if isinstance(x, np.ndarray) else x for x in (own, others)]
     return np.asarray(np.isin(own, others, assume_unique=assume_unique, invert=invert))

@@ -30,6 +30,7 @@ from ..arguments.requirements import refuse_complex, require_tensor, require_ten
 from ..arguments.shapes import dimension
 from ..indexing.gather import gather, gather_operator
 from ..methods.registry import method
+from ..operators.array_function import array_function
 from ..operators.pointwise_operator import leave_without_gradient
 from ..operators.tensor_operator import TensorOperator
 from ..operators.whole import whole
@@ -338,16 +339,16 @@ def unique(
     With ``return_inverse`` also the place of each element in the result, with ``return_counts`` how
     often each occurs.
     """
-    capture.refuse("unique(), whose size depends on values")
     refuse_samples("_unique2", input)
     axis = None if dim is None else dimension(input._array.ndim, dim)
     if axis is not None:
         _check_selected("unique", input._array.shape, axis)
-    values, inverse, counts = capture.call(_unique, input._array, axis)
+    values, inverse, counts = _unique(input._array, axis)
     shape = input._array.shape if axis is None else (input._array.shape[axis],)
     return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
 
 
+@array_function(refused="unique(), whose size depends on values")
 def _unique(array: Array, axis: int | None) -> tuple[Array, Array, Array]:
     """NumPy's different elements, the place of each element among these, and their counts."""
     made = np.unique(
@@ -387,16 +388,16 @@ def unique_consecutive(
     dim: int | None = None,
 ) -> Any:
     """One of each run of equal elements (or entries of ``dim``)."""
-    capture.refuse("unique_consecutive(), whose size depends on values")
     refuse_samples("unique_consecutive", input)
     array = input._array.reshape(-1) if dim is None else input._array
     axis = 0 if dim is None else dimension(array.ndim, dim)
     _check_selected("unique_consecutive", array.shape, axis)
-    values, inverse, counts = capture.call(_unique_consecutive, array, axis)
+    values, inverse, counts = _unique_consecutive(array, axis)
     shape = input._array.shape if dim is None else inverse.shape
     return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
 
 
+@array_function(refused="unique_consecutive(), whose size depends on values")
 def _unique_consecutive(array: Array, axis: int) -> tuple[Array, Array, Array]:
     """The first of each run of equal entries, the number of the run of each, and their lengths."""
     readable = half.readable(array)
@@ -469,9 +470,10 @@ def searchsorted(
     end = "right" if right or side == "right" else "left"
     order = None if sorter is None else sorter._array
     kind = np.dtype(np.int32 if out_int32 else np.int64)
-    return new_tensor(capture.call(_places_in, sequence, values, order, end, kind))
+    return new_tensor(_places_in(sequence, values, order, end, kind))
 
 
+@array_function()
 def _places_in(
     sequence: Array, values: Array, order: Array | None, end: Any, kind: np.dtype[Any]
 ) -> Array:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...executor import capture
 from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from ..complex.complex_numbers import view_as_real
 from ..creation.filled import ones
 from ..methods.registry import method
+from ..operators.array_function import array_function
 from .fourier import to_complex, to_half, to_real
 
 __all__ = ["istft", "stft"]
@@ -147,6 +147,7 @@ def stft(
     return made if return_complex else view_as_real(made)
 
 
+@array_function("check")
 def _check_envelope(envelope: Array) -> None:
     least = np.abs(envelope).min(initial=1)
     if least <= 1e-11:
@@ -241,7 +242,7 @@ def istft(
         end -= n_fft // 2
     made, envelope = (x[:, start : min(end, x._array.shape[1])] for x in (made, envelope))
     if not is_transformed(envelope):
-        capture.check(_check_envelope, envelope._array)
+        _check_envelope(envelope._array)
     made = made / envelope
     if made._array.shape[1] < end - start:
         made = pad(made, (0, end - start - made._array.shape[1]))

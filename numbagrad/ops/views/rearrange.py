@@ -26,6 +26,7 @@ from ..arguments.requirements import require_tensor
 from ..arguments.shapes import as_int, dimension, dimensions, nothing_given, sizes_of
 from ..methods.registry import method
 from ..methods.variants import install_in_place
+from ..operators.array_function import array_function
 from ..operators.tensor_operator import TensorOperator
 from .expand import expand
 from .parts import diagonal_view, embed_diagonal
@@ -375,10 +376,13 @@ def _places_repeated(repeats: Tensor) -> Tensor:
         )
     if counts.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    capture.refuse("repeat_interleave() by a tensor, whose size depends on values")
-    return new_tensor(capture.call(_repeated_places, counts))
+    return new_tensor(_repeated_places(counts))
 
 
+_SIZE_BY_COUNTS = "repeat_interleave() by a tensor, whose size depends on values"
+
+
+@array_function(refused=_SIZE_BY_COUNTS)
 def _repeated_places(counts: Array) -> Array:
     """Each place as often as its count says."""
     if (counts < 0).any():
@@ -405,7 +409,7 @@ def repeat_interleave(
     dim = dimension(input._array.ndim, dim)
     shape = input._array.shape
     if isinstance(repeats, Tensor):
-        capture.refuse("repeat_interleave() by a tensor, whose size depends on values")
+        capture.refuse(_SIZE_BY_COUNTS)
     counts = on_host(repeats._array) if isinstance(repeats, Tensor) else np.asarray(repeats)
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")

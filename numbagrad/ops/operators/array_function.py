@@ -1,0 +1,44 @@
+"""Functions of Python on arrays, as operations of a capture.
+
+``array_function`` is a decorator for what operators compute by NumPy: a call is noted as one
+operation where the thread captures, and made again at each run of the program. So what they return
+is never frozen into one, and whoever calls them need not know of captures.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ...executor import capture
+
+__all__ = ["array_function"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_NOTED: dict[str, Callable[..., Any]] = {"result": capture.call, "check": capture.check}
+
+
+def array_function(effect: str = "result", *, refused: str = "") -> Callable[[Function], Function]:
+    """Decorate a function of arrays and other values, by position.
+
+    Args:
+        effect: "result" of one that returns new arrays, whose shapes follow from those of its
+            arguments; "check" of one that raises or returns None, which a program calls before it
+            writes anything where it can.
+        refused: what cannot be part of a program, for one whose result has a shape that depends on
+            values: a capture ends at its call.
+    """
+    noted = _NOTED[effect]
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*arguments: Any) -> Any:
+            if refused:
+                capture.refuse(refused)
+            return noted(function, *arguments)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
