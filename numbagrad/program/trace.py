@@ -9,7 +9,6 @@ views need no operation of their own. Called by ``numbagrad.compiling``.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import dataclasses
 import itertools
 import threading
@@ -46,6 +45,7 @@ from ..executor.plan.operations import (
 )
 from ..executor.user_kernels import numba_function
 from ..formula import Formula, constant
+from ..native.interpreter import thread_state
 from ..number_range import check_bits, wrapped_number
 from .callers import line_of_user, running_code
 from .input_numbers import DrawnNumber, is_given
@@ -62,10 +62,6 @@ from .traced_values import (
     root_of,
 )
 from .turns import Pause, one_at_a_time
-
-_thread_state = ctypes.pythonapi.PyThreadState_Get
-_thread_state.restype = ctypes.c_void_p
-_thread_state.argtypes = []
 
 
 def _of_64_bits(number: Any) -> Any:
@@ -144,7 +140,7 @@ class Trace:
         self._attend(not self.paused)
 
     def _attend(self, active: bool) -> None:
-        self._runtime.capture = _thread_state() if active else 0
+        self._runtime.capture = thread_state() if active else 0
 
     def fail(self, what: str, at: list[tuple[types.CodeType, int]] | None = None) -> None:
         """Note that ``what`` cannot be part of a program, and compute the rest as always.

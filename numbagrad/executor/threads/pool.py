@@ -7,7 +7,6 @@ is compiled, loaded or started before the first call of ``pool_address``.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import os
 import threading
@@ -17,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...codegen.record import size_of
+from ...native import interpreter
 from ...native.thread_layout import CAPACITY, LINE, Participant, ThreadPool
 from ..cache import library
 
@@ -93,19 +93,19 @@ def _make_pool() -> int:
         if _address:
             return _address
         block = ThreadPool(_aligned_words(size_of(ThreadPool), LINE))
-        start_workers = ctypes.CFUNCTYPE(None)(functools.partial(_start_workers, block))
-        block.start_workers = _address_of(start_workers)
-        before_alone = ctypes.CFUNCTYPE(None)(functools.partial(_before_alone, block))
-        after_alone = ctypes.CFUNCTYPE(None)(_after_alone)
-        block.before_alone = _address_of(before_alone)
-        block.after_alone = _address_of(after_alone)
-        block.acquire_lock = _address_of(ctypes.pythonapi.PyThread_acquire_lock)
-        block.release_lock = _address_of(ctypes.pythonapi.PyThread_release_lock)
+        start_workers = interpreter.callback(functools.partial(_start_workers, block))
+        block.start_workers = interpreter.address_of(start_workers)
+        before_alone = interpreter.callback(functools.partial(_before_alone, block))
+        after_alone = interpreter.callback(_after_alone)
+        block.before_alone = interpreter.address_of(before_alone)
+        block.after_alone = interpreter.address_of(after_alone)
+        block.acquire_lock = interpreter.acquire_lock()
+        block.release_lock = interpreter.release_lock()
         _apply_num_threads(block)
         # Threads look at these until the process is gone, so they must outlive the interpreter's
         # clean-up of this module: the references taken here are never given back.
         for kept in (block.words.base, start_workers, before_alone, after_alone):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+            interpreter.keep_for_ever(kept)
         _block = block
         _address = block.address
         return _address
@@ -116,22 +116,6 @@ def _aligned_words(words: int, alignment: int) -> np.ndarray:
     memory = np.zeros(words * 8 + alignment, dtype=np.uint8)
     offset = -memory.ctypes.data % alignment
     return memory[offset : offset + words * 8].view(np.int64)
-
-
-def _address_of(function: object) -> int:
-    address = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
-    assert address is not None
-    return address
-
-
-def _new_held_lock() -> int:
-    """Address of a new CPython lock that is taken, or 0 if there is no memory."""
-    allocate = ctypes.pythonapi.PyThread_allocate_lock
-    allocate.restype = ctypes.c_void_p
-    lock = allocate() or 0
-    if lock:
-        ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(lock), 1)
-    return lock
 
 
 #: How long launches ran on one thread though others could have helped; below zero until the disk
@@ -204,23 +188,21 @@ def _start_workers(block: ThreadPool) -> None:
     native threads rather than ``threading`` ones, for they never run Python code and must not take
     part in the interpreter's shutdown.
     """
-    start = ctypes.pythonapi.PyThread_start_new_thread
-    start.argtypes, start.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_ulong
-    refused = ctypes.c_ulong(-1).value
     global _spin_count
     worker_loop = library.hand_written(*_WORKER_LOOP)
     if _spin_count == 0:
         _spin_count = _measure_spin()
         _apply_num_threads(block)
     if block.launcher_lock == 0:
-        block.launcher_lock = _new_held_lock()
+        block.launcher_lock = interpreter.new_held_lock()
     for index in range(block.started + 1, block.workers + 1):
         worker = Participant(block.lines[index])
         worker.words[:] = 0
-        worker.lock, worker.pool, worker.index = _new_held_lock(), block.address, index
+        worker.lock = interpreter.new_held_lock()
+        worker.pool, worker.index = block.address, index
         complete = block.launcher_lock != 0 and worker.lock != 0
         block.started = index  # first: nobody waits for a worker, but there must not be two
-        if not complete or start(worker_loop, worker.address) == refused:
+        if not complete or not interpreter.start_thread(worker_loop, worker.address):
             block.workers = block.started = index - 1
             return
 
@@ -228,7 +210,7 @@ def _start_workers(block: ThreadPool) -> None:
 def _measure_spin() -> int:
     """How many times a thread can look for work in ``SPIN_MICROSECONDS``."""
     address = library.hand_written(*_SPIN)
-    spin = ctypes.CFUNCTYPE(None, ctypes.c_int64)(address)
+    spin = interpreter.function_at(address)
     count = 500
     shortest = float("inf")
     for _ in range(5):

@@ -111,7 +111,7 @@ def check_phases(subject: str, overlaps: tuple[Tensor, ...], *gradients: Tensor)
 
 
 @array_function("check")
-def _check_turns(turns: Array, size: Any, subject: str) -> None:
+def _check_turns(turns: Any, size: Any, subject: str) -> None:
     if not (np.abs(turns) <= 1e-2 * np.maximum(size, 1)).all():  # nor of NaN, as torch says
         raise RuntimeError(
             f"{subject} in the complex case are specified up to multiplication by e^{{i phi}}. The "
