@@ -27,7 +27,7 @@ _start_new_thread = ctypes.pythonapi.PyThread_start_new_thread
 _start_new_thread.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 _start_new_thread.restype = ctypes.c_ulong
 
-#: What starting a thread returns if the system refuses.
+#: The answer of the system that refuses to start a thread.
 _REFUSED = ctypes.c_ulong(-1).value
 
 #: Address of the state of the calling thread, which is another one for each thread.
