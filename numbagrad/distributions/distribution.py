@@ -107,19 +107,25 @@ class Distribution:
         Raises:
             NotImplementedError: for a subclass with a constructor of its own.
         """
-        ours = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(_PACKAGE))
+        for ours in type(self).__mro__:
+            if ours.__module__.startswith(_PACKAGE):
+                break
         if ours.__module__ == __name__:  # no parameters are known
             raise NotImplementedError
         made = self._get_checked_instance(ours, _instance)
-        shape = Size(batch_shape)
+        shape, depth = Size(batch_shape), len(self._batch_shape)
+        own = self.__dict__
         for name in self._expands:
-            if name not in self.__dict__:
+            if name not in own:
                 continue  # computed when it is asked for
-            value = self.__dict__[name]
-            before = value.batch_shape if isinstance(value, Distribution) else value.shape
-            setattr(made, name, value.expand((*shape, *before[len(self._batch_shape) :])))
+            value = own[name]
+            if isinstance(value, Distribution):
+                inner = value.batch_shape[depth:]
+            else:
+                inner = value.shape[depth:] if value.dim() > depth else ()
+            setattr(made, name, value.expand((*shape, *inner)))
         for name in self._shares:
-            setattr(made, name, self.__dict__[name])
+            setattr(made, name, own[name])
         Distribution.__init__(made, shape, self._event_shape, validate_args=False)
         made._validate_args = self._validate_args
         return made

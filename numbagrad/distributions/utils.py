@@ -69,8 +69,9 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
 
 def same_as(path: str) -> Any:
     """A property that is another attribute of the object, as ``"base_dist.scale"``."""
-    read = operator.attrgetter(path)
-    return property(lambda self: read(self))
+    made = property(operator.attrgetter(path))
+    made.__doc__ = None  # not that of attrgetter
+    return made
 
 
 class lazy_property:
