@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable as _Callable
+
 from .lazy import lazy_names as _lazy_names
 from .ops.arguments.check import check_namespace as _check_namespace
 from .ops.arguments.check import public_function as _public_function
@@ -29,6 +31,7 @@ from .ops.pointwise.special_functions import mvlgamma as multigammaln
 from .ops.reductions.softmax import log_softmax, softmax
 from .ops.reductions.statistics import logsumexp
 from .tensor import Tensor as Tensor  # which torch shows there
+from .tensor import Tensor as _Tensor
 
 __all__ = [
     "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc",
@@ -40,9 +43,10 @@ __all__ = [
 psi = digamma
 
 
-entr = _operator_variant("function", "entr", _pointwise("special_entr"))
-ndtr = _operator_variant("function", "ndtr", _pointwise("special_ndtr"))
-xlog1py = _operator_variant("function", "xlog1py", _pointwise("special_xlog1py"))
+_Function = _Callable[..., _Tensor]
+entr: _Function = _operator_variant("function", "entr", _pointwise("special_entr"))
+ndtr: _Function = _operator_variant("function", "ndtr", _pointwise("special_ndtr"))
+xlog1py: _Function = _operator_variant("function", "xlog1py", _pointwise("special_xlog1py"))
 
 
 #: Functions that few programs call, by the file that has them.

@@ -18,6 +18,8 @@ from .ops.arguments.check import check_namespace as _check_namespace
 from .ops.arguments.check import public_function as _public_function
 from .ops.methods.variants import operator_variant as _operator_variant
 from .ops.operators.pointwise_operator import pointwise as _pointwise
+from .tensor import Tensor as _Tensor
+from collections.abc import Callable as _Callable
 from numbagrad.ops.pointwise.bessel_functions import modified_bessel_i0 as modified_bessel_i0
 from numbagrad.ops.pointwise.bessel_functions import modified_bessel_i1 as modified_bessel_i1
 from numbagrad.ops.pointwise.normal_functions import erfcx as erfcx
@@ -72,7 +74,8 @@ def softmax(input: Tensor, dim: builtins.int, dtype: DType | None = ...) -> Tens
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def xlogy(input: Any, other: Any, *, out: Any = ...) -> Tensor: ...
 psi = digamma
-entr = _operator_variant('function', 'entr', _pointwise('special_entr'))
-ndtr = _operator_variant('function', 'ndtr', _pointwise('special_ndtr'))
-xlog1py = _operator_variant('function', 'xlog1py', _pointwise('special_xlog1py'))
+_Function = _Callable[..., _Tensor]
+entr: _Function = _operator_variant('function', 'entr', _pointwise('special_entr'))
+ndtr: _Function = _operator_variant('function', 'ndtr', _pointwise('special_ndtr'))
+xlog1py: _Function = _operator_variant('function', 'xlog1py', _pointwise('special_xlog1py'))
 _ON_DEMAND = {'numbagrad.ops.pointwise.bessel_functions': ('airy_ai', 'bessel_j0', 'bessel_j1', 'bessel_y0', 'bessel_y1', 'modified_bessel_i0', 'modified_bessel_i1', 'modified_bessel_k0', 'modified_bessel_k1', 'scaled_modified_bessel_k0', 'scaled_modified_bessel_k1', 'spherical_bessel_j0'), 'numbagrad.ops.pointwise.normal_functions': ('erfcx', 'log_ndtr', 'ndtri'), 'numbagrad.ops.pointwise.polynomials': ('chebyshev_polynomial_t', 'chebyshev_polynomial_u', 'chebyshev_polynomial_v', 'chebyshev_polynomial_w', 'hermite_polynomial_h', 'hermite_polynomial_he', 'laguerre_polynomial_l', 'legendre_polynomial_p', 'shifted_chebyshev_polynomial_t', 'shifted_chebyshev_polynomial_u', 'shifted_chebyshev_polynomial_v', 'shifted_chebyshev_polynomial_w')}

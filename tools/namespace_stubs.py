@@ -175,6 +175,9 @@ def _type(value: Any) -> str:
     kind = type(value)
     if kind.__module__ == "builtins" and kind in (bool, int, float, str):
         return f"builtins.{kind.__name__}"
+    if kind is dict and value:  # a table, whose entries are of one kind
+        key, entry = next(iter(value.items()))
+        return f"builtins.dict[{_type(key)}, {_type(entry)}]"
     if kind.__name__ == "dtype":
         return "DType"
     if kind.__module__.startswith("numbagrad.") and _home(kind.__module__, kind.__name__):

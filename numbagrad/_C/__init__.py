@@ -20,6 +20,7 @@ from ..autograd.graph import (
 )
 from ..torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 from ..torch_function import disabled_torch_function as _disabled_torch_function_impl
+from ..torch_function import state as _torch_functions
 from ..transforms.levels import enable_tangents as _set_fwd_grad_enabled
 from ..transforms.levels import tangents_are_enabled as _is_fwd_grad_enabled
 from . import _autograd, _functions
@@ -79,6 +80,11 @@ def _are_functorch_transforms_active() -> bool:
     from ..transforms.levels import stack
 
     return bool(stack.levels)
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether this thread is in the block of a ``TorchFunctionMode``."""
+    return bool(_torch_functions.modes)
 
 
 def _log_api_usage_once(name: str) -> None:

@@ -73,8 +73,8 @@ from numbagrad.ops.reductions.softmax import log_softmax_of_guess as _log_softma
 from numbagrad.ops.reductions.softmax import softmax_of_guess as _softmax
 from numbagrad.ops.reductions.softmax import softmin as softmin
 
-GRID_SAMPLE_INTERPOLATION_MODES: Any
-GRID_SAMPLE_PADDING_MODES: Any
+GRID_SAMPLE_INTERPOLATION_MODES: builtins.dict[builtins.str, builtins.int]
+GRID_SAMPLE_PADDING_MODES: builtins.dict[builtins.str, builtins.int]
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor: ...
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor: ...
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor: ...
