@@ -261,3 +261,10 @@ class TestNodes:
         result.sum().backward()
         with pytest.raises(RuntimeError):
             torch.explain(result.grad_fn)
+
+
+def test_a_module_whose_parameters_alone_require_grad():
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+    pair = torch.explain(layer)(torch.ones(4, 3))
+    assert pair.kernels and pair.backward
+    assert layer[0].weight.grad is None

@@ -65,10 +65,18 @@ def with_backward(
     nodes = _nodes_between(results, inputs)
     if not nodes or (most is not None and len(nodes) > most):
         return forward
+    inputs = inputs or _leaves_of(nodes)
     pair = _pair_of(forward, arguments, nodes, signature, lambda: _gradients(results, inputs))
     return OperatorExplanation(
         forward.call, pair.forward_kernels, forward.result, pair, pair.kept, pair.backward_kernels
     )
+
+
+def _leaves_of(nodes: list[Any]) -> list[Tensor]:
+    """The tensors that a call reads beside its arguments, as the parameters of a module."""
+    found = [target for node in nodes for target, _ in node.next_functions]
+    leaves = [target.variable for target in found if hasattr(target, "variable")]
+    return list({id(leaf): leaf for leaf in leaves}.values())
 
 
 def _pair_of(
