@@ -60,6 +60,9 @@ class Complex:
         return Complex(-self.re, -self.im)
 
 
+#: 1 as torch divides it, which converts a real operand of a complex one: 1 / (1+0j) is 1+0j.
+_ONE = Complex(1, 0)
+
 Value = Any  # a Complex, an Expression or a number
 
 
@@ -121,17 +124,22 @@ def _mul(a: Value, b: Value) -> Complex:
 
 
 def _div(a: Value, b: Value) -> Complex:
-    """By the larger part of the divisor first, so that no square overflows."""
+    """By the larger part of the divisor first, so that no square overflows (Smith 1962)."""
     if not isinstance(b, Complex):
         return Complex(a.re / b, a.im / b)
-    scale = e.maximum(e.abs(b.re), e.abs(b.im))
+    wide = e.abs(b.re) >= e.abs(b.im)
+    most, least = where(wide, b.re, b.im), where(wide, b.im, b.re)
     # A divisor of zero divides each part by zero, as C does.
-    scale = where(scale == 0, 1, where(e.isinf(scale), 1, scale))
-    c, d = b.re / scale, b.im / scale
-    square = b.re * c + b.im * d
+    zero = most == 0
+    ratio = where(zero, 0, least / where(zero, 1, most))
+    scale = 1 / where(zero, e.abs(most), most + least * ratio)
     if not isinstance(a, Complex):
-        return Complex((a * c) / square, -((a * d) / square))
-    return Complex((a.re * c + a.im * d) / square, (a.im * c - a.re * d) / square)
+        part = a * ratio
+        return Complex(where(wide, a, part) * scale, where(wide, -part, -a) * scale)
+    return Complex(
+        where(wide, a.re + a.im * ratio, a.re * ratio + a.im) * scale,
+        where(wide, a.im - a.re * ratio, a.im * ratio - a.re) * scale,
+    )
 
 
 def _fma(a: Value, b: Value, c: Value) -> Value:
@@ -172,7 +180,15 @@ def polar(length: Expression, angle: Expression) -> Complex:
 
 
 def _exp(z: Complex) -> Complex:
-    return polar(e.exp(z.re), z.im)
+    length = e.exp(z.re)
+    return Complex(length * e.cos(z.im), _by_sine(length, z.im))
+
+
+def _by_sine(length: Expression, angle: Expression) -> Expression:
+    """``length * sin(angle)``, which is 0 at an angle of 0 for an infinite length as well."""
+    # Beside the angle itself, the sign of the length counts.
+    along = where(e.isinf(length), e.copysign(1, length), length)
+    return where(angle == 0, along * angle, length * e.sin(angle))
 
 
 def _expm1(z: Complex) -> Complex:
@@ -222,7 +238,7 @@ def rsqrt(z: Complex) -> Complex:
 def reciprocal(x: Value) -> Complex:
     """``1 / x``, which is infinite at 0, in a direction that nobody knows."""
     z = x if isinstance(x, Complex) else Complex(x, 0)
-    made: Complex = 1 / z
+    made = _ONE / z
     zero = _is_zero(z)
     return Complex(where(zero, math.inf, made.re), where(zero, math.nan, made.im))
 
@@ -285,11 +301,11 @@ def select(condition: Expression, a: Value, b: Value) -> Complex:
 
 
 def _sinh(z: Complex) -> Complex:
-    return Complex(e.sinh(z.re) * e.cos(z.im), e.cosh(z.re) * e.sin(z.im))
+    return Complex(e.sinh(z.re) * e.cos(z.im), _by_sine(e.cosh(z.re), z.im))
 
 
 def _cosh(z: Complex) -> Complex:
-    return Complex(e.cosh(z.re) * e.cos(z.im), e.sinh(z.re) * e.sin(z.im))
+    return Complex(e.cosh(z.re) * e.cos(z.im), _by_sine(e.sinh(z.re), z.im))
 
 
 def _tanh(z: Complex) -> Complex:
@@ -305,8 +321,7 @@ def _tanh(z: Complex) -> Complex:
 
 
 def _sigmoid(z: Complex) -> Complex:
-    made: Complex = 1 / (1 + _exp(-z))
-    return made
+    return _ONE / (_ONE + _exp(-z))
 
 
 def _asin(z: Complex) -> Complex:
@@ -332,10 +347,16 @@ def _acosh(z: Complex) -> Complex:
 
 
 def _atanh(z: Complex) -> Complex:
+    """A quarter turn away from 0 at infinity, whichever part is infinite."""
     left, squared = 1 - z.re, z.im * z.im
+    infinite = e.isinf(z.re) | e.isinf(z.im)
     return Complex(
-        0.25 * e.log1p(4 * z.re / (left * left + squared)),
-        0.5 * e.atan2(2 * z.im, left * (1 + z.re) - squared),
+        where(infinite, e.copysign(0, z.re), 0.25 * e.log1p(4 * z.re / (left * left + squared))),
+        where(
+            infinite,
+            e.copysign(math.pi / 2, z.im),
+            0.5 * e.atan2(2 * z.im, left * (1 + z.re) - squared),
+        ),
     )
 
 
@@ -384,10 +405,10 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 _POWERS: dict[float, Callable[..., Value]] = {
     0.5: lambda z, _: _sqrt(z),
     -0.5: lambda z, _: rsqrt(z),
-    -1: lambda z, _: 1 / z,
+    -1: lambda z, _: _ONE / z,
     -1.5: lambda z, _: rsqrt(z) / z,
-    -2: lambda z, _: 1 / (z * z),
-    -3: lambda z, _: 1 / (z * z * z),
+    -2: lambda z, _: _ONE / (z * z),
+    -3: lambda z, _: _ONE / (z * z * z),
 }
 
 

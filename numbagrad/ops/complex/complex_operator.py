@@ -78,7 +78,10 @@ def _lifted(
     plain = definition.traced
     values = {x: _value(x, kind) for x, kind in zip(plain.inputs, kinds, strict=True)}
     compute = rule.formula
-    value = lift(plain.outputs[0], values) if compute is None else compute(**values)
+    if compute is None:
+        value = lift(plain.outputs[0], _converted(plain.outputs[0], values))
+    else:
+        value = compute(**values)
     result = _value("result", isinstance(value, Complex))
 
     def local(name: str, incoming: Any) -> Any:
@@ -108,6 +111,26 @@ def _lifted(
         return _as_kind(total, isinstance(value, Complex))
 
     return ComplexOperator(definition, _formula_of(plain.inputs, kinds, value), gradient, tangent)
+
+
+def _converted(output: Expression, values: dict[str, Any]) -> dict[str, Any]:
+    """The inputs of a formula, with real ones converted, as torch does before it computes.
+
+    The imaginary part of 0 decides on the sign of zeros: ``3 - (1+0j)`` is ``2+0j``, whose root has
+    another sign than that of ``2-0j``. Conditions stay what they are.
+    """
+    conditions = {
+        id(node.operands[0]) for node in postorder((output,)) if node.operation == "where"
+    }
+    kept = {
+        node.value
+        for node in postorder((output,))
+        if node.operation == "input" and id(node) in conditions
+    }
+    return {
+        name: x if name in kept or isinstance(x, Complex) else Complex(x, 0)
+        for name, x in values.items()
+    }
 
 
 def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
