@@ -90,6 +90,7 @@ from .ops.indexing.index_write import *
 from .ops.pointwise.incomplete_gamma import *
 from .ops.indexing.items import *
 from .ops.writing.inplace import *
+from .ops.writing.resizing import *
 from .ops.views.join import *
 from .ops.methods.legacy import *
 from .ops.linear_algebra.decompositions import *

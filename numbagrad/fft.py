@@ -15,6 +15,7 @@ import numpy as np
 from .half_precision import converted as _converted
 from .ops.arguments.check import check_namespace as _check_namespace
 from .ops.arguments.kinds import Real as _Real
+from .ops.arguments.requirements import home_of_new as _home_of_new
 from .ops.arguments.requirements import kind_of_new as _kind_of_new
 from .ops.arguments.requirements import leaf as _leaf
 from .ops.spectra.fourier import places as _places
@@ -135,12 +136,15 @@ def fftfreq(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """The frequencies of the elements of ``fft`` of n samples at distances ``d``."""
+    where = _home_of_new("fftfreq", device, layout, pin_memory)
     _check_count("fftfreq", n)
     kind = _kind_of_new("fftfreq", dtype, out)
     numbers = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
-    return _leaf(_converted(numbers * (1.0 / (n * d) if n else 0.0), kind), requires_grad, out)
+    numbers = numbers * (1.0 / (n * d) if n else 0.0)
+    return _leaf(_converted(numbers, kind), requires_grad, out, where)
 
 
 def rfftfreq(
@@ -152,11 +156,14 @@ def rfftfreq(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """The frequencies of the elements of ``rfft`` of n samples at distances ``d``."""
+    where = _home_of_new("rfftfreq", device, layout, pin_memory)
     _check_count("rfftfreq", n)
     kind = _kind_of_new("rfftfreq", dtype, out)
-    return _leaf(_converted(np.arange(n // 2 + 1) / (n * d), kind), requires_grad, out)
+    numbers = np.arange(n // 2 + 1) / (n * d)
+    return _leaf(_converted(numbers, kind), requires_grad, out, where)
 
 
 def _rolled(input: Tensor, dim: Any, sign: int) -> Tensor:

@@ -171,8 +171,8 @@ ABSENT = {
     },
     "pipes": {
         "torch.utils.data": """
-            DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation
-            functional_datapipe guaranteed_datapipes_determinism non_deterministic
+            DFIterDataPipe DataChunk argument_validation
+            guaranteed_datapipes_determinism non_deterministic
             runtime_validation runtime_validation_disabled""",
     },
     "optimizers": {

@@ -157,6 +157,17 @@ def test_settings_are_noticed(change):
     assert compiled(own, other).tolist() == function(own, other).tolist()
 
 
+def test_hooks_of_every_module_are_noticed_and_forgotten():
+    layer, own = torch.nn.Linear(2, 2), torch.ones(2, 2)
+    seen = []
+    compiled = direct(layer.forward, own)
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda *given: seen.append(given))
+    assert not answered(compiled, own)
+    handle.remove()
+    assert compiled(own).tolist() == layer(own).tolist()
+    direct(lambda a: a.exp(), own)  # whatever there has been
+
+
 def test_modes_take_turns():
     compiled = direct(lambda a: a.exp(), torch.ones(2))
     for _ in range(4):

@@ -89,7 +89,7 @@ class DirectCall:
         table.recording = settings[0]
         table.changed = id(self._changed)
         table.several = effects.structure is not LEAF
-        rows = [row_of(Switch, place=place, value=value) for place, value in switches]
+        rows = [row_of(Switch, place=x, value=self._address(value)) for x, value in switches]
         self._kept += write_list(table.switches, rows), write_list(table.returned, returned)
         return True
 

@@ -49,8 +49,10 @@ def global_settings() -> tuple[Any, ...]:
     return *settings, *stack, *[key for table in of_modules for key in table]
 
 
-def switches_of(settings: tuple[Any, ...]) -> list[tuple[int, int]] | None:
+def switches_of(settings: tuple[Any, ...]) -> list[tuple[int, object]] | None:
     """For each setting of the process the address of the word that holds it, and what it holds.
+
+    A hook of every module comes with a registration.
 
     None unless the settings of the thread, but for whether it records, are those that threads begin
     with: compiled code asks whether any thread has others.
@@ -62,11 +64,11 @@ def switches_of(settings: tuple[Any, ...]) -> list[tuple[int, int]] | None:
     if autocasting != autocast.initial["settings"]:
         return None
     return [
-        (id(owner) + slot_offset(type(owner), name), id(value))
+        (id(owner) + slot_offset(type(owner), name), value)
         for owner, name, value in (
             (_process, "default_dtype", default_dtype),
             (anomaly, "check_nan", check_nan),
-            (EVERY_MODULE, "any", False),
+            (EVERY_MODULE, "registration", EVERY_MODULE.registration),
         )
     ]
 

@@ -43,7 +43,7 @@ class HooksOfEveryModule:
     __slots__ = (
         "any", "backward", "backward_pre", "buffers", "forward", "forward_always_called",
         "forward_pre", "forward_with_kwargs", "is_full_backward", "modules", "of_calls",
-        "parameters",
+        "parameters", "registration",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -62,6 +62,8 @@ class HooksOfEveryModule:
         #: Whether there may be one, and one that runs in calls of modules: set by the first
         #: registration and never taken back, so that calls without hooks ask for one flag.
         self.any = self.of_calls = False
+        #: Another object after each registration, so that compiled code notices one by a word.
+        self.registration = object()
 
     def add(self, table: OrderedDict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
         """Register a hook in one of the tables that calls of modules look through."""
@@ -73,6 +75,7 @@ class HooksOfEveryModule:
     ) -> RemovableHandle:
         """Register a hook in one of the tables that modules look through that are put together."""
         self.any = True
+        self.registration = object()
         return add_hook(table, hook)
 
     def add_backward(self, hook: Callable[..., Any], full: bool) -> RemovableHandle:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..backend import backend_for, home_of
 from ..dtype import get_default_dtype
+from ..executor.memory.arrays import new_array
 from ..overrides import default_torch_function
 from ..tensor import Tensor, leaf_of_class, new_tensor
 from .parameter import Buffer, Parameter
@@ -33,9 +33,13 @@ class UninitializedTensorMixin:
     )
 
     def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Become an ordinary parameter or buffer of this shape, with any values."""
+        """Become an ordinary parameter or buffer of this shape, with any values.
+
+        It stays on its device, and has its dtype, unless others are given.
+        """
         kind = self._array.dtype if dtype is None else dtype.numpy
-        self.data = new_tensor(np.empty(tuple(shape), kind))
+        where = home_of(self._array) if device is None else backend_for(device)
+        self.data = new_tensor(new_array(tuple(shape), kind, where))
         self.__class__ = self.cls_to_become
 
     @property
@@ -54,7 +58,7 @@ class UninitializedTensorMixin:
     def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             made = type(self)(self._requires_grad)
-            made._array = np.empty(0, self._array.dtype)
+            made._array = new_array((0,), self._array.dtype, home_of(self._array))
             memo[id(self)] = made
         return memo[id(self)]
 
@@ -78,8 +82,8 @@ def is_lazy(param: Any) -> bool:
     return isinstance(param, UninitializedTensorMixin)
 
 
-def _empty(dtype: Any) -> Tensor:
-    return new_tensor(np.empty(0, (dtype or get_default_dtype()).numpy))
+def _empty(dtype: Any, device: Any) -> Tensor:
+    return new_tensor(new_array((0,), (dtype or get_default_dtype()).numpy, backend_for(device)))
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
@@ -91,7 +95,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     def __new__(
         cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
     ) -> UninitializedParameter:
-        return leaf_of_class(cls, _empty(dtype), requires_grad)
+        return leaf_of_class(cls, _empty(dtype, device), requires_grad)
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Buffer):  # type: ignore[misc]
@@ -107,6 +111,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):  # type: ignore[mis
         dtype: Any = None,
         persistent: bool = True,
     ) -> UninitializedBuffer:
-        made = leaf_of_class(cls, _empty(dtype), requires_grad)
+        made = leaf_of_class(cls, _empty(dtype, device), requires_grad)
         made.persistent = persistent
         return made

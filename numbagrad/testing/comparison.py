@@ -88,10 +88,15 @@ class _Comparison:
         self._attributes(mine, theirs, numbers, path)
         rtol, atol = _tolerances(mine, theirs, self.options["rtol"], self.options["atol"])
         common = promote_types(mine.dtype, theirs.dtype)
-        self._values(mine.detach().to(common), theirs.detach().to(common), rtol, atol, path)
+        mine, theirs = mine.detach().cpu().to(common), theirs.detach().cpu().to(common)
+        self._values(mine, theirs, rtol, atol, path)
 
     def _attributes(self, mine: Tensor, theirs: Tensor, numbers: bool, path: str) -> None:
         names = ["shape"]
+        if self.options["check_device"] and not numbers:
+            names.append("device")
+        if self.options["check_layout"]:
+            names.append("layout")
         if self.options["check_dtype"] and not numbers:
             names.append("dtype")
         if self.options["check_stride"]:
@@ -189,8 +194,8 @@ def assert_close(
 
     Args:
         equal_nan: whether NaN equals NaN.
-        check_dtype, check_stride: whether these have to be equal too.
-        check_device, check_layout: accepted; there is one of each.
+        check_device, check_dtype, check_layout, check_stride: whether these have to be equal
+            too; values of several devices are compared in main memory.
         msg: the text of the error, or a function from the text that it would have.
 
     Raises:
@@ -200,7 +205,8 @@ def assert_close(
     __tracebackhide__ = True
     _Comparison(
         dict(allow_subclasses=allow_subclasses, rtol=rtol, atol=atol, equal_nan=equal_nan,
-             check_dtype=check_dtype, check_stride=check_stride, msg=msg)
+             check_device=check_device, check_dtype=check_dtype, check_layout=check_layout,
+             check_stride=check_stride, msg=msg)
     ).compare(actual, expected)  # fmt: skip
 
 

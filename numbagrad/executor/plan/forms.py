@@ -137,17 +137,17 @@ def spread(form: Any, shape: Shape) -> Shape:
 @functools.lru_cache(maxsize=1024)
 def contiguous(shape: Shape, dtype: np.dtype[Any]) -> Form:
     """The form of a new array in C order."""
-    return Form(shape, _dense_strides(shape, tuple(range(len(shape))), dtype.itemsize), dtype)
+    return Form(shape, dense_strides(shape, tuple(range(len(shape))), dtype.itemsize), dtype)
 
 
 def dense(shape: Shape, dtype: np.dtype[Any], operands: Sequence[Any]) -> Form:
     """The form of a new array without gaps, its dimensions in the order of the operands."""
     order = memory_order(shape, *[spread(x, shape) for x in operands])
-    return Form(shape, _dense_strides(shape, order, dtype.itemsize), dtype)
+    return Form(shape, dense_strides(shape, order, dtype.itemsize), dtype)
 
 
 @functools.lru_cache(maxsize=1024)
-def _dense_strides(shape: Shape, order: tuple[int, ...], step: int) -> Shape:
+def dense_strides(shape: Shape, order: tuple[int, ...], step: int) -> Shape:
     """Strides of an array whose dimensions lie in this order, outermost first."""
     strides = [0] * len(shape)
     for d in reversed(order):

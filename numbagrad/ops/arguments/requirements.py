@@ -16,11 +16,13 @@ from ... import half_precision as half
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write
-from ...backend import Backend
+from ...backend import Backend, backend_for
 from ...dtype import PYTHON_TYPES, get_default_dtype, scalar_type_name
 from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
 from ...executor import capture
+from ...layout import layout as Layout
+from ...layout import strided
 from ...number_range import check_bits
 from ...tensor import Tensor, new_tensor
 from ...type_names import given_for_tensor, type_name
@@ -38,6 +40,39 @@ def numpy_dtype(function: str, dtype: Any, default: np.dtype[Any] | None = None)
     raise TypeError(
         f"{function}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
     )
+
+
+def home_of_new(
+    function: str, device: Any, layout: Any = None, pin_memory: Any = False
+) -> Backend | None:
+    """The backend of the device that is to hold what a function makes; None for the CPU.
+
+    Raises:
+        NotImplementedError: for another layout than ``strided``: all tensors are dense.
+        RuntimeError: if the memory is to be pinned.
+        TypeError: for a layout that is none.
+    """
+    if pin_memory or (layout is not None and layout is not strided):
+        require_strided(function, layout, pin_memory)
+    return backend_for(device)
+
+
+def require_strided(function: str, layout: Any, pin_memory: Any = False) -> None:
+    """Raise unless a function is asked for a dense tensor in ordinary memory."""
+    if layout is not None and layout is not strided:
+        if not isinstance(layout, Layout):
+            raise TypeError(
+                f"{function}(): argument 'layout' must be torch.layout, not {type_name(layout)}"
+            )
+        raise NotImplementedError(
+            f"{function}(): layout={layout} is not available in numbagrad: all tensors are dense; "
+            "leave layout out"
+        )
+    if pin_memory:
+        raise RuntimeError(
+            f"{function}(): pin_memory=True is not available in numbagrad: new tensors are in "
+            "ordinary memory; where there is a GPU, call pin_memory() of the tensor"
+        )
 
 
 def kind_of_new(

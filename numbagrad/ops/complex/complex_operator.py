@@ -117,16 +117,14 @@ def _converted(output: Expression, values: dict[str, Any]) -> dict[str, Any]:
     """The inputs of a formula, with real ones converted, as torch does before it computes.
 
     The imaginary part of 0 decides on the sign of zeros: ``3 - (1+0j)`` is ``2+0j``, whose root has
-    another sign than that of ``2-0j``. Conditions stay what they are.
+    another sign than that of ``2-0j``. Conditions stay what they are, and so do numbers that others
+    are compared with by size, as the tolerances of ``isclose``.
     """
-    conditions = {
-        id(node.operands[0]) for node in postorder((output,)) if node.operation == "where"
-    }
-    kept = {
-        node.value
-        for node in postorder((output,))
-        if node.operation == "input" and id(node) in conditions
-    }
+    nodes = list(postorder((output,)))
+    real = [node.operands[0] for node in nodes if node.operation == "where"]
+    real = [x for x in real if x.operation == "input"]
+    real += postorder([node for node in nodes if node.operation in ("lt", "le", "gt", "ge")])
+    kept = {node.value for node in real if node.operation == "input"}
     return {
         name: x if name in kept or isinstance(x, Complex) else Complex(x, 0)
         for name, x in values.items()

@@ -35,7 +35,7 @@ from ...dtype import dtype as DType
 from ...executor import capture
 from ...executor.families.conversion import convert
 from ...executor.plan.forms import dense
-from ...layout import preserve_format
+from ...layout import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ...number_range import checked_number
 from ...tensor import Tensor
 from ...transforms.batching import stacked
@@ -176,7 +176,15 @@ def to(
     result = cast(self, kind, copy)
     if memory_format is None or memory_format is preserve_format:
         return result
+    if memory_format is contiguous_format and result is self and not _has_channels_last(self):
+        return result  # whatever its strides, as in torch
     return result.contiguous(memory_format)
+
+
+def _has_channels_last(tensor: Tensor) -> bool:
+    formats = {4: channels_last, 5: channels_last_3d}
+    found = formats.get(tensor._array.ndim)
+    return found is not None and tensor.is_contiguous(found)
 
 
 def _converter(name: str, dtype: DType) -> None:
@@ -185,6 +193,8 @@ def _converter(name: str, dtype: DType) -> None:
     def converted(self: Tensor, *, memory_format: Any = None) -> Tensor:
         if layers.everywhere and layers.asks(converted):
             return layers.ask(converted, [self], {"memory_format": memory_format})
+        if memory_format is not None:
+            return to(self, dtype, memory_format=memory_format)
         return self if self._array.dtype == kind else cast(self, kind)
 
     converted.__name__ = converted.__qualname__ = name
@@ -204,6 +214,8 @@ for _name, _dtype in {
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """Without argument, the type as text (``"torch.FloatTensor"``); else this tensor as that type.
 
+    A type of tensors names a device too, which the tensor is moved to; a dtype names none.
+
     Raises:
         ValueError: for a text that names no type.
     """
@@ -211,11 +223,10 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         return type_string(self.dtype, "cuda" if self.is_cuda else "cpu")
     if isinstance(dtype, str):
         dtype, device_type = from_type_string(dtype)
-        backend_for(device_type)
-    elif hasattr(dtype, "device_type"):  # FloatTensor and the like
-        backend_for(dtype.device_type)
-        dtype = dtype.dtype
-    elif dtype is Tensor:
+        return to(self, device_type, dtype, non_blocking=non_blocking)
+    if hasattr(dtype, "device_type"):  # FloatTensor and the like
+        return to(self, dtype.device_type, dtype.dtype, non_blocking=non_blocking)
+    if dtype is Tensor:
         dtype = get_default_dtype()
     return cast(self, numpy_dtype("type", dtype))
 
@@ -237,7 +248,9 @@ def to_dense(
 @method()
 def cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """This tensor in main memory: itself if it is there already."""
-    return self if lies_with(self._array, None) else to(self, CPU)
+    if memory_format is None and lies_with(self._array, None):
+        return self
+    return to(self, CPU, memory_format=memory_format)
 
 
 @method()
@@ -249,4 +262,5 @@ def cuda(
     Raises:
         AssertionError: without a GPU, as torch does where it was built without CUDA.
     """
-    return to(self, "cuda" if device is None else device, non_blocking=non_blocking)
+    place = "cuda" if device is None else device
+    return to(self, place, non_blocking=non_blocking, memory_format=memory_format)

@@ -6,9 +6,7 @@ tells it of the class of the tensor.
 
 from __future__ import annotations
 
-import functools
 import os
-import sys
 import threading
 from multiprocessing import context, reduction
 from typing import Any
@@ -20,12 +18,13 @@ from ...backend import foreign
 from ...dtype import dtype as DType
 from ...executor import capture
 from ...shared_memory import SharedBlock, block_of, new_block, opened
-from ...tensor import Tensor, new_tensor
+from ...tensor import Tensor
 from ...tensor.copies import rebuilt
 from ...tensor.state import new_version_cell
 from ...untyped_storage import owner_of
 from ...warn_once import warn_once
 from ..methods.registry import method
+from ..writing.sole_user import is_sole_user
 
 __all__ = ["reduced_for_process", "send_shared"]
 
@@ -58,7 +57,7 @@ def share_memory_(self: Tensor) -> Tensor:
     if block_of(array) is not None:
         return self
     del array
-    if not is_alone(self):
+    if not is_sole_user(self):
         raise RuntimeError(
             "share_memory_: another tensor or array uses the memory of this one, and would not "
             "follow it; share it before there are views of it, or share a clone() or detach()ed "
@@ -93,7 +92,7 @@ def reduced_for_process(tensor: Tensor) -> tuple[Any, ...]:
     block = block_of(array)
     del array
     if block is None and context.get_spawning_popen() is not None:
-        if has_no_history(tensor) and is_alone(tensor):
+        if has_no_history(tensor) and is_sole_user(tensor):
             block = block_of(tensor.share_memory_()._array)
         else:
             warn_once(
@@ -156,28 +155,7 @@ def _received_block(descriptor: Any, size: int) -> SharedBlock:
 reduction.ForkingPickler.register(SharedBlock, _sent_block)
 
 
-# --- whether nobody else uses the memory ----------------------------------------------------------
-
-
-def is_alone(tensor: Tensor) -> bool:
-    """Whether nothing but this tensor uses its memory, as far as references say."""
-    base: Any = tensor._array.base
-    whole = base is None
-    if not whole and not (isinstance(base, np.ndarray) and base.base is None):
-        return False  # a chain of views, or memory of an object that is not NumPy's
-    del base
-    return _references(tensor) <= _references_of_one(whole)
-
-
-def _references(tensor: Tensor) -> tuple[int, int]:
-    """How many references there are to the array of a tensor, and to the owner of its memory."""
-    return sys.getrefcount(tensor._array), sys.getrefcount(owner_of(tensor._array))
-
-
-@functools.cache
-def _references_of_one(whole: bool) -> tuple[int, int]:
-    """The references to the memory of a tensor that is alone, which differ among Pythons."""
-    return _references(new_tensor(np.empty(2) if whole else np.empty(4)[:2]))
+# --- to shared memory ----------------------------------------------------------------------------
 
 
 def _move(tensor: Tensor) -> None:

@@ -27,7 +27,15 @@ from ...transforms.levels import is_transformed
 from ...transforms.unwrapping import like_samples, new_samples
 from ...type_names import type_name
 from ..arguments.kinds import Ints, takes
-from ..arguments.requirements import kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
+from ..arguments.requirements import (
+    home_of_new,
+    kind_of_new,
+    leaf,
+    numpy_dtype,
+    require_strided,
+    require_tensor,
+    shape_of,
+)  # fmt: skip
 from ..methods.registry import method
 
 __all__ = [
@@ -52,7 +60,7 @@ def _uniform(name: str, allocate: Callable[..., np.ndarray[Any, Any]], content: 
         requires_grad: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
-        where = backend_for(device)
+        where = home_of_new(name, device, layout, pin_memory)
         kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
         shape = shape_of(name, sizes, size)
         if memory_format is None or memory_format.order is None:
@@ -76,9 +84,11 @@ def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
         layout: Any = None,
         device: Any = None,
         requires_grad: bool = False,
+        pin_memory: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
         require_tensor(name, input)
+        require_strided(name, layout, pin_memory)
         if is_transformed(input):
             return like_samples(
                 input,
@@ -133,9 +143,10 @@ def full(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of the given sizes filled with one number, whose type decides the dtype."""
-    where = backend_for(device)
+    where = home_of_new("full", device, layout, pin_memory)
     value = _number("full", fill_value) if isinstance(fill_value, Tensor) else fill_value
     if not isinstance(size, (tuple, list)):
         raise TypeError(
@@ -162,10 +173,12 @@ def full_like(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor of the size and the dtype of ``input`` filled with one number."""
     require_tensor("full_like", input)
+    require_strided("full_like", layout, pin_memory)
     if is_transformed(input):
         return like_samples(
             input,
@@ -189,8 +202,10 @@ def scalar_tensor(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor without dimensions; by default of the default dtype, for ints too."""
+    require_strided("scalar_tensor", layout, pin_memory)
     kind = dtype if dtype is not None else get_default_dtype()
     return full((), s, dtype=kind, device=device, requires_grad=requires_grad)
 
@@ -203,9 +218,10 @@ def empty_strided(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of the given sizes and strides (in elements) whose elements are not set."""
-    where = backend_for(device)
+    where = home_of_new("empty_strided", device, layout, pin_memory)
     kind = numpy_dtype("empty_strided", dtype)
     shape = shape_of("empty_strided", (), size)
     steps = tuple(stride)
@@ -226,12 +242,14 @@ def empty_permuted(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor without gaps whose dimensions lie in memory in a given order, outermost first.
 
     Raises:
         RuntimeError: unless ``physical_layout`` has every dimension once.
     """
+    require_strided("empty_permuted", layout, pin_memory)
     shape, order = tuple(size), tuple(physical_layout)
     if len(shape) != len(order):
         raise RuntimeError(
@@ -250,9 +268,7 @@ def empty_permuted(
     for dim in reversed(order):
         strides[dim] = step
         step *= max(shape[dim], 1)
-    return empty_strided(
-        shape, strides, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
-    )
+    return empty_strided(shape, strides, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def _dtype_of_number(function: str, value: Any) -> DType:
@@ -284,9 +300,10 @@ def eye(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A matrix of n rows and m (or n) columns with ones on the diagonal and zeros elsewhere."""
-    where = backend_for(device)
+    where = home_of_new("eye", device, layout, pin_memory)
     columns = n if m is None else m
     for name, size in (("n", n), ("m", columns)):
         if size < 0:
@@ -312,6 +329,7 @@ def _new_filled(name: str, function: Callable[..., Tensor]) -> None:
         layout: Any = None,
         pin_memory: bool = False,
     ) -> Tensor:
+        require_strided(name, layout, pin_memory)
         kind = self.dtype if dtype is None else dtype
         device = device_of(self._array) if device is None else device
 
@@ -340,8 +358,11 @@ def _new_full(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """``full`` of the dtype of this tensor."""
+    require_strided("new_full", layout, pin_memory)
     kind = self.dtype if dtype is None else dtype
     device = device_of(self._array) if device is None else device
 

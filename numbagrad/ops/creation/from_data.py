@@ -25,7 +25,7 @@ from ...tensor.dlpack import is_capsule
 from ...transforms.unwrapping import resolved
 from ...untyped_storage import UntypedStorage
 from ...warn_once import warn_caller
-from ..arguments.requirements import converted, leaf, numpy_dtype
+from ..arguments.requirements import converted, home_of_new, leaf, numpy_dtype, require_strided
 from ..methods.registry import method
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "tensor"]
@@ -47,7 +47,7 @@ def tensor(
         ValueError: if nested sequences are ragged, or an int does not fit in 64 bits.
         TypeError, RuntimeError: for data that are not numbers, or too large for the dtype.
     """
-    where = backend_for(device)
+    where = home_of_new("tensor", device, None, pin_memory)
     if isinstance(data, Tensor):
         warn_caller(
             "To copy construct from a tensor, it is recommended to use "
@@ -404,9 +404,17 @@ def frombuffer(
 
 @method("new_tensor")
 def _new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    self: Tensor,
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """``tensor(data)`` of the dtype of this tensor."""
+    require_strided("new_tensor", layout, pin_memory)
     kind = self.dtype if dtype is None else dtype
     device = device_of(self._array) if device is None else device
     return tensor(data, dtype=kind, device=device, requires_grad=requires_grad)

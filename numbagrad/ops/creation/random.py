@@ -17,7 +17,7 @@ from ... import random as numbers
 from ... import random_filling as filling
 from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
-from ...backend import Backend, backend_for, foreign, shared_by
+from ...backend import Backend, foreign, shared_by
 from ...dtype import int64, scalar_type_name
 from ...executor import capture
 from ...executor.families.checks import check_signs
@@ -31,7 +31,15 @@ from ...transforms.batching import folded
 from ...transforms.levels import is_transformed
 from ...transforms.randomness import drawn_for_samples, has_samples, refuse_same
 from ..arguments.kinds import takes
-from ..arguments.requirements import kind_of_new, leaf, numpy_dtype, require_tensor, shape_of
+from ..arguments.requirements import (
+    home_of_new,
+    kind_of_new,
+    leaf,
+    numpy_dtype,
+    require_strided,
+    require_tensor,
+    shape_of,
+)  # fmt: skip
 from ..arguments.shapes import common_shape
 from ..conversion.dtypes import cast
 from ..methods.registry import method
@@ -124,7 +132,7 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
         requires_grad: bool = False,
         pin_memory: bool = False,
     ) -> Tensor:
-        where = backend_for(device)
+        where = home_of_new(name, device, layout, pin_memory)
         kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
         make = _filled(kind, partial(fill, generator), _place_of(out, where))
         return _new(shape_of(name, sizes, size), make, requires_grad, out)
@@ -144,9 +152,11 @@ def _sampler_like(name: str, fill: Callable[..., None], content: str) -> Any:
         layout: Any = None,
         device: Any = None,
         requires_grad: bool = False,
+        pin_memory: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
         require_tensor(name, input)
+        require_strided(name, layout, pin_memory)
         if has_samples():
             kind = numpy_dtype(name, dtype, input._array.dtype)
             make = _filled(kind, partial(fill, None))
@@ -179,6 +189,7 @@ def randint(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of whole numbers in [low, high), where low may be left out: it is 0 then."""
     if size is None:
@@ -191,7 +202,7 @@ def randint(
         raise TypeError(
             f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}"
         )
-    where = backend_for(device)
+    where = home_of_new("randint", device, layout, pin_memory)
     make = _filled(
         kind_of_new("randint", dtype, out, int64.numpy),
         lambda array: filling.fill_randint(generator, array, low, high),
@@ -210,10 +221,12 @@ def randint_like(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """Whole numbers in [low, high), or [0, low), in the size and dtype of ``input``."""
     require_tensor("randint_like", input)
+    require_strided("randint_like", layout, pin_memory)
     if high is None:
         low, high = 0, low
         if isinstance(high, Tensor):
@@ -243,7 +256,7 @@ def randperm(
     pin_memory: bool = False,
 ) -> Tensor:
     """A random permutation of 0 ... n - 1, as int64 unless another dtype is given."""
-    where = backend_for(device)
+    where = home_of_new("randperm", device, layout, pin_memory)
     kind = kind_of_new("randperm", dtype, out, int64.numpy, without="bc")
     if n > 0 and kind is not int64.numpy:
         checked_number(n - 1, kind)
@@ -296,13 +309,14 @@ def normal(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Normal numbers of the given means and deviations: two numbers and a size, or tensors.
 
     Raises:
         RuntimeError: for a negative deviation.
     """
-    where = backend_for(device)
+    where = home_of_new("normal", device, layout, pin_memory)
     if size is not None:
         make = _filled(
             kind_of_new("normal", dtype, out, without="biu"),

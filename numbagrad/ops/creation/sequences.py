@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision
-from ...backend import backend_for
 from ...dtype import float64, int64
 from ...executor.capture import constant
 from ...number_range import checked_number
 from ...tensor import Tensor
 from ...warn_once import warn_caller
 from ..arguments.kinds import takes
-from ..arguments.requirements import converted, kind_of_new, leaf, require_real
+from ..arguments.requirements import converted, home_of_new, kind_of_new, leaf, require_real
 
 __all__ = ["arange", "linspace", "logspace", "tril_indices", "triu_indices"]
 
@@ -49,9 +48,10 @@ def arange(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """``start, start + step, ...`` up to but not including ``end``; int64 if all are ints."""
-    where = backend_for(device)
+    where = home_of_new("arange", device, layout, pin_memory)
     if end is _NOT_GIVEN:
         if start is _NOT_GIVEN:
             raise TypeError("arange() missing 1 required positional argument: 'end'")
@@ -122,6 +122,7 @@ def range_(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """``start, start + step, ...`` up to and including ``end``; use ``arange`` instead."""
     warn_caller(
@@ -129,7 +130,7 @@ def range_(
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
         "values in [start, end).",
     )
-    where = backend_for(device)
+    where = home_of_new("range", device, layout, pin_memory)
     _require_bounds("range", start=start, end=end, step=step)
     start, end, step = _bound(start), _bound(end), _bound(step)
     _count("range", start, end, step, float64.numpy)
@@ -200,9 +201,10 @@ def linspace(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances."""
-    where = backend_for(device)
+    where = home_of_new("linspace", device, layout, pin_memory)
     without = "b" if steps > 1 else ""
     _require_scalars("linspace", start, end)
     kind = kind_of_new("linspace", dtype, out, without=without)
@@ -230,9 +232,10 @@ def logspace(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """``base`` to the powers of ``linspace(start, end, steps)``."""
-    where = backend_for(device)
+    where = home_of_new("logspace", device, layout, pin_memory)
     without = "b" if steps > 1 else ""
     _require_scalars("logspace", start, end)
     kind = kind_of_new("logspace", dtype, out, without=without)
@@ -250,9 +253,10 @@ def _indices_of(name: str, which: str, find: Callable[..., Any]) -> Callable[...
         *,
         dtype: Any = None,
         device: Any = None,
+        pin_memory: bool = False,
         layout: Any = None,
     ) -> Tensor:
-        where = backend_for(device)
+        where = home_of_new(name, device, layout, pin_memory)
         for argument, size in (("row", row), ("col", col)):
             if size < 0:
                 raise RuntimeError(f"{name}(): {argument} must be non-negative, got {size}")

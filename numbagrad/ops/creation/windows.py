@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import half_precision as half
 from ...tensor import Tensor
-from ..arguments.requirements import leaf, numpy_dtype
+from ..arguments.requirements import home_of_new, leaf, numpy_dtype
 
 __all__ = [
     "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
@@ -31,6 +31,9 @@ def _window(
                                                "pin_memory")]  # fmt: skip
     if unknown:
         raise TypeError(f"{name}() got an unexpected keyword argument '{unknown[0]}'")
+    where = home_of_new(
+        name, options.get("device"), options.get("layout"), options.get("pin_memory")
+    )
     kind = numpy_dtype(name, options.get("dtype"))
     if kind.kind not in "fcV":
         raise RuntimeError(f"{name} expects floating point dtypes, got: {options['dtype']}")
@@ -40,7 +43,9 @@ def _window(
         )
     steps = length if periodic else length - 1
     places = np.arange(length) / steps if length > 1 else np.full(length, 0.5)
-    return leaf(half.converted(shape(places), kind), options.get("requires_grad", False), None)
+    return leaf(
+        half.converted(shape(places), kind), options.get("requires_grad", False), None, where
+    )
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:

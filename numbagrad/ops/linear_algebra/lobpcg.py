@@ -52,8 +52,14 @@ def lobpcg(
     Raises:
         RuntimeError: for matrices that are not square, of integers, or of complex numbers.
         ValueError: if there are fewer than 3 k rows, or for an unknown method.
+        NotImplementedError: for a ``tracker``, which would have no iterations to follow.
     """
     check_matrices("lobpcg", A)
+    if tracker is not None:
+        raise NotImplementedError(
+            "lobpcg(): tracker is not available in numbagrad: the result is computed without "
+            "iterations that it could follow; leave it out"
+        )
     if A.is_complex():
         raise RuntimeError(f"lobpcg(): expected matrices of real numbers, but got {A.dtype}")
     count = k if k is not None else 1 if X is None else X.shape[-1]

@@ -64,7 +64,7 @@ def _new_empty_strided(
     """A tensor of these sizes and strides whose elements are not set, of this one's dtype."""
     return empty_strided(
         size, stride, dtype=self.dtype if dtype is None else dtype, device=device,
-        requires_grad=requires_grad,
+        layout=layout, pin_memory=pin_memory, requires_grad=requires_grad,
     )  # fmt: skip
 
 

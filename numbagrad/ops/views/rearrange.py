@@ -401,9 +401,13 @@ def repeat_interleave(
     """A copy with every entry of one dimension repeated, by one count or one for each entry.
 
     With a tensor of counts alone each place is repeated as often as its count says.
+
+    Raises:
+        RuntimeError: for negative counts, for another number of them than of entries, or if the
+            entries are not ``output_size`` in the end.
     """
     if repeats is NOT_GIVEN:
-        return _places_repeated(input)
+        return _of_size(_places_repeated(input), 0, output_size)
     if dim is None:
         input, dim = reshape(input, -1), 0
     dim = dimension(input._array.ndim, dim)
@@ -417,7 +421,7 @@ def repeat_interleave(
         count = int(counts.reshape(()))
         repeated = expand(unsqueeze(input, dim + 1), (*shape[: dim + 1], count, *shape[dim + 1 :]))
         copy = repeated.clone(memory_format=contiguous_format)  # also of a single repeat
-        return reshape(copy, with_size(shape, dim, shape[dim] * count))
+        return _of_size(reshape(copy, with_size(shape, dim, shape[dim] * count)), dim, output_size)
     if counts.shape != (shape[dim],):
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
@@ -426,7 +430,17 @@ def repeat_interleave(
     places = np.repeat(np.arange(shape[dim]), counts)
     where = foreign(input._array)
     index = places if where is None else where.constant(places)
-    return input.index_select(dim, new_tensor(index))
+    return _of_size(input.index_select(dim, new_tensor(index)), dim, output_size)
+
+
+def _of_size(repeated: Tensor, dim: int, output_size: int | None) -> Tensor:
+    """The result of repeating, once it is found to be as large as the caller said."""
+    found = repeated._array.shape[dim]
+    if output_size is not None and found != output_size:
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {found} but got {output_size}"
+        )
+    return repeated
 
 
 @method("repeat_interleave")

@@ -45,7 +45,8 @@ def overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return False
 
 
-def _view(storage: Array, shape: Any, strides: Sequence[int], offset: int) -> Array:
+def region_of_memory(storage: Array, shape: Any, strides: Sequence[int], offset: int = 0) -> Array:
+    """The elements that lie ``offset`` and so many strides, in elements, behind the first one."""
     size = storage.itemsize
     return strided_view(storage, shape, tuple([s * size for s in strides]), offset * size)
 
@@ -65,8 +66,8 @@ def _storage(
         1,
     )
     storage = filled((length,), dtype, 0, foreign(like))
-    base = _view(storage, geometry.base_shape, geometry.base_strides, before)
-    region = _view(storage, geometry.shape, geometry.strides, start)
+    base = region_of_memory(storage, geometry.base_shape, geometry.base_strides, before)
+    region = region_of_memory(storage, geometry.shape, geometry.strides, start)
     return storage, base, region
 
 
@@ -80,7 +81,7 @@ def _shared(storage: Array, geometry: Geometry) -> tuple[Array, Array] | None:
     refuse_foreign("as_strided of what repeats", storage)
     before = max(0, -geometry.offset)
     numbers = np.arange(storage.size)
-    places = _view(numbers, geometry.base_shape, geometry.base_strides, before)
+    places = region_of_memory(numbers, geometry.base_shape, geometry.base_strides, before)
     counts = np.bincount(places.reshape(-1), minlength=storage.size)
     return places, np.maximum(counts, 1)
 
@@ -119,7 +120,7 @@ def _spread(input: Array, geometry: Geometry) -> Array:
         refuse_foreign("as_strided of what repeats", input)
         places = np.arange(storage.size)
         start = max(0, geometry.offset)
-        np.add.at(storage, _view(places, geometry.shape, geometry.strides, start), input)
+        np.add.at(storage, region_of_memory(places, geometry.shape, geometry.strides, start), input)
     else:
         copy_elements(region, input)
     shared = _shared(storage, geometry)
@@ -213,14 +214,17 @@ install_regions(read_region, spread_region, clear_region, replace_region)
 #: ``view_region(input, geometry)``: ``as_strided`` with a region that is known to be in the memory.
 view_region = ViewOperator(
     "as_strided",
-    lambda input, geometry: _view(input, geometry.shape, geometry.strides, geometry.offset),
+    lambda input, geometry: region_of_memory(
+        input, geometry.shape, geometry.strides, geometry.offset
+    ),
     lambda grad, geometry: spread_region(grad, geometry),
     batch=_view_of_samples,
     tangent=_tangent_of_view,
 )
 
 
-def _start_of(array: Array) -> int:
+def start_of(array: Array) -> int:
+    """The address of the first element."""
     return address_of(array)
 
 
@@ -228,11 +232,11 @@ def _start_of(array: Array) -> int:
 def storage_offset(input: Tensor) -> int:
     """How many elements the first element lies behind the start of the memory."""
     capture.refuse("the place of a tensor in its memory")
-    array, memory = input._array, _memory_of(input)
-    return 0 if array is memory else (_start_of(array) - _start_of(memory)) // array.itemsize
+    array, memory = input._array, memory_of(input)
+    return 0 if array is memory else (start_of(array) - start_of(memory)) // array.itemsize
 
 
-def _memory_of(input: Tensor) -> Array:
+def memory_of(input: Tensor) -> Array:
     """The array whose memory a tensor is a view of, also if it was detached since."""
     whole = input if input._viewed is None else input._viewed
     return whole._array if whole._memory is None else whole._memory
@@ -240,7 +244,7 @@ def _memory_of(input: Tensor) -> Array:
 
 def extent(input: Tensor) -> int:
     """How many elements of its dtype the memory has that a tensor is a view of."""
-    memory = _memory_of(input)
+    memory = memory_of(input)
     elements = reach(memory.shape, [stride // memory.itemsize for stride in memory.strides])
     return elements * memory.itemsize // input._array.itemsize
 
@@ -278,9 +282,9 @@ def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             "as_strided: Negative strides are not supported at the moment, got strides: "
             f"{list(strides)}"
         )
-    memory = _memory_of(input)
+    memory = memory_of(input)
     item = input._array.itemsize  # which the memory of a real part does not have
-    own = (_start_of(input._array) - _start_of(memory)) // item
+    own = (start_of(input._array) - start_of(memory)) // item
     if storage_offset is not None:
         capture.refuse("as_strided() with an offset from the beginning of the memory")
     offset = own if storage_offset is None else storage_offset

@@ -13,7 +13,6 @@ import numpy as np
 
 from ... import half_precision as half
 from ...autograd.grad_mode import inference_mode
-from ...autograd.grad_mode import state as grad_mode
 from ...autograd.hooks import tensor_hooks as hooks
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import (
@@ -35,7 +34,7 @@ from ...type_names import type_name
 from .. import pointwise as table  # noqa: F401 - fills the register
 from ..arguments.kinds import NOT_GIVEN
 from ..arguments.requirements import require_tensor, require_tensor_or_number
-from ..arguments.shapes import check_broadcast, nothing_given, sizes_of
+from ..arguments.shapes import check_broadcast
 from ..conversion.dtypes import as_element, cast
 from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
@@ -254,43 +253,6 @@ def squeeze_(self: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """``unsqueeze`` in place."""
     return reshape_in_place(self, lambda x: unsqueeze(x, dim))
-
-
-@method()
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
-    """Change the shape; memory grows if it must, and new elements have any value.
-
-    Raises:
-        RuntimeError: if the tensor requires grad, outside of ``inference_mode``.
-    """
-    if self._requires_grad and not grad_mode.inference:
-        raise RuntimeError("cannot resize variables that require grad")
-    before_write(self)
-    if not sizes:
-        raise nothing_given("resize_")
-    shape = sizes_of(sizes)
-    if min(shape, default=0) < 0:
-        raise RuntimeError(f"resize_(): sizes must not be negative, but got {list(shape)}")
-    count = int(np.prod(shape, dtype=np.int64))
-    array = self._array
-    if array.shape == shape:
-        return self
-    bump_version(self)
-    if not array.flags.c_contiguous:
-        array = array.copy("C")
-    flat = array.reshape(-1)
-    if count > flat.size:
-        grown = np.empty(count, array.dtype)
-        grown[: flat.size] = flat
-        flat = grown
-    self._array = flat[:count].reshape(shape)
-    return self
-
-
-@method()
-def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
-    """``resize_`` to the shape of another tensor."""
-    return resize_(self, the_template._array.shape)
 
 
 @method()
