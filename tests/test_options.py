@@ -250,16 +250,19 @@ class TestResizing:
         assert x.as_strided((6,), (1,), 0).tolist() == [1] * 6
 
     def test_memory_of_others_does_not_grow(self):
-        x = torch.arange(4.0)
-        users = [lambda: x[1:], x.detach, x.numpy]
-        for user in users:
-            made = user()
-            with pytest.raises(RuntimeError, match="another tensor or array uses it"):
+        for use in (lambda x: x[1:], lambda x: x.detach(), lambda x: x.numpy()):
+            x = torch.arange(4.0)
+            user = use(x)
+            with pytest.warns(UserWarning, match="keeps it and shares no element any more"):
                 x.resize_(5)
-            del made
-        with pytest.raises(RuntimeError, match="another tensor or array uses it"):
-            x[1:].resize_(5)
-        assert x.resize_(5).shape == (5,)
+            x.zero_()
+            assert x.shape == (5,) and user[-1] == 3
+        x = torch.arange(4.0)
+        with pytest.warns(UserWarning, match="keeps it and shares no element any more"):
+            part = x[1:].resize_(5)
+        assert part.tolist()[:3] == [1, 2, 3] and x.tolist() == [0, 1, 2, 3]
+        assert part.as_strided((2,), (2,)).tolist() == [1, 3] and part.resize_(2).shape == (2,)
+        assert part.resize_(5)[:3].tolist() == [1, 2, 3] and part._base is None
 
     def test_memory_formats(self):
         x = torch.arange(16.0).resize_(1, 2, 4, 2, memory_format=torch.channels_last)

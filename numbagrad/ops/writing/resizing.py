@@ -22,6 +22,7 @@ from ...layout import preserve_format
 from ...tensor import Tensor
 from ...transforms.levels import is_transformed
 from ...type_names import type_name
+from ...warn_once import warn_caller
 from ..arguments.requirements import require_tensor
 from ..arguments.shapes import nothing_given, sizes_of
 from ..methods.registry import method
@@ -39,9 +40,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     ``memory_format``.
 
     Raises:
-        RuntimeError: if the tensor requires grad, outside of ``inference_mode``; if memory would
-            have to grow that other tensors or arrays use, which would be left behind; for
+        RuntimeError: if the tensor requires grad, outside of ``inference_mode``; for
             ``preserve_format``.
+
+    Warns:
+        UserWarning: if memory has to grow that other tensors or arrays seem to use: they keep the
+            old one.
     """
     if not sizes:
         raise nothing_given("resize_")
@@ -99,13 +103,14 @@ def _resized(tensor: Tensor, shape: tuple[int, ...], memory_format: Any) -> Tens
 def _grow(tensor: Tensor, count: int, left: int) -> None:
     """Give a tensor memory for ``count`` elements, with the ``left`` ones that it can reach."""
     if tensor._array.__class__ is np.ndarray and not _owns_its_memory(tensor):
-        raise RuntimeError(
-            f"resize_(): {count} elements need more memory than there is, and another tensor or "
-            "array uses it, which would be left behind; resize a clone() instead"
+        warn_caller(
+            f"resize_(): {count} elements need more memory than there is; another tensor or array "
+            "that uses the old memory, as a view does, keeps it and shares no element any more, "
+            "which it would in torch; make views after a tensor has its size"
         )
     made = new_array((count,), tensor._array.dtype)
     made[:left] = region_of_memory(tensor._array, (left,), (1,))
-    tensor._array, tensor._memory = made, None
+    tensor._array, tensor._memory, tensor._viewed = made, None, None  # no view any more
 
 
 def _owns_its_memory(tensor: Tensor) -> bool:
