@@ -96,7 +96,7 @@ def not_read(function):
 def does_nothing(function):
     """Whether a function only has a docstring, or raises what it has made."""
     names = {x.opname for x in dis.get_instructions(function.__code__)}
-    return not names & {"CALL", "CALL_FUNCTION", "CALL_METHOD", "CALL_KW", "CALL_FUNCTION_KW"}
+    return not any(name.startswith("CALL") for name in names)
 
 
 def public_functions():
