@@ -14,6 +14,7 @@ import numpy as np
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write
+from ...backend import home_of
 from ...executor import capture
 from ...executor.memory.arrays import new_array
 from ...executor.plan.forms import dense_strides
@@ -108,7 +109,7 @@ def _grow(tensor: Tensor, count: int, left: int) -> None:
             "that uses the old memory, as a view does, keeps it and shares no element any more, "
             "which it would in torch; make views after a tensor has its size"
         )
-    made = new_array((count,), tensor._array.dtype)
+    made = new_array((count,), tensor._array.dtype, home_of(tensor._array))
     made[:left] = region_of_memory(tensor._array, (left,), (1,))
     tensor._array, tensor._memory, tensor._viewed = made, None, None  # no view any more
 
