@@ -118,17 +118,17 @@ def order_dimensions(frame, count, rank):
     for d in range(rank):
         frame.order[d] = d
     for k in range(1, rank):
-        place = rank - 1 - k
+        lower = rank - 1 - k
         for position in range(rank - k, rank):
-            outer = frame.order[place]
+            outer = frame.order[lower]
             inner = frame.order[position]
             decided = belongs_outside(frame, count, inner, outer)
             if decided < 0:
                 break
             if decided > 0:
-                frame.order[place] = inner
+                frame.order[lower] = inner
                 frame.order[position] = outer
-                place = position
+                lower = position
                 sorted_already = False
     return sorted_already
 

@@ -146,7 +146,7 @@ def _second(s: Signature, start: str, deep: bool, kind: str) -> list[str]:
             window, position = position, window
         inside = [*_taps(s, window), *_position(s, position), "inside = True"]
         for d in range(3):
-            inside += _place(s, d)
+            inside += _source_index(s, d)
         at = "(((image * groups + group) * channels + channel) * s0 + y0) * s1 + y1"
         value = loaded(f"at_source, ({at}) * s2 + y2", s.dtype, loaded_as(s.dtype))
         inside += ["if inside:", f"    b_{q} = {value}"]
@@ -154,7 +154,7 @@ def _second(s: Signature, start: str, deep: bool, kind: str) -> list[str]:
     return lines
 
 
-def _place(s: Signature, d: int) -> list[str]:
+def _source_index(s: Signature, d: int) -> list[str]:
     """The source element that tap ``t`` of position ``p`` of a dimension reads, if there is one."""
     kernel, stride, padding, dilation = [x[d] for x in (s.kernel, s.stride, s.padding, s.dilation)]
     if s.what != TRANSPOSED:

@@ -111,11 +111,11 @@ class _Dimension(NamedTuple):
 def _dimension(
     result: int, kernel: int, stride: int, padding: int, dilation: int, transposed: bool
 ) -> _Dimension:
-    places = [divmod(k * dilation, stride) for k in range(kernel)]
-    reach = places[-1][0]
+    steps = [divmod(k * dilation, stride) for k in range(kernel)]
+    reach = steps[-1][0]
     if not transposed:
-        offsets = sorted({offset for _, offset in places})
-        taps = [(k, offsets.index(offset), j) for k, (j, offset) in enumerate(places)]
+        offsets = sorted({offset for _, offset in steps})
+        taps = [(k, offsets.index(offset), j) for k, (j, offset) in enumerate(steps)]
         starts = tuple([offset - padding for offset in offsets])
         return _Dimension(result, reach, starts, ((0, tuple(taps)),))
     # Each phase begins with the first position that it has inside of the result.
@@ -126,7 +126,7 @@ def _dimension(
     phases = []
     for phase in range(stride):
         at = reach + shifts[phase]
-        taps = [(k, 0, at - j) for k, (j, offset) in enumerate(places) if offset == phase]
+        taps = [(k, 0, at - j) for k, (j, offset) in enumerate(steps) if offset == phase]
         phases.append((firsts[phase], tuple(taps)))
     return _Dimension(positions, reach + max(shifts), (min(begins) - reach,), tuple(phases))
 

@@ -59,9 +59,9 @@ def real_number(function: str, value: Any, argument: str, position: int) -> floa
 def option(function: str, value: Any, argument: str, kind: type, position: int = 0) -> None:
     """Raise a TypeError unless a value is of a kind: for functions that nothing checks before."""
     if not isinstance(value, kind):
-        place = f" (position {position})" if position else ""
+        where = f" (position {position})" if position else ""
         raise TypeError(
-            f"{function}(): argument '{argument}'{place} must be {kind.__name__}, not "
+            f"{function}(): argument '{argument}'{where} must be {kind.__name__}, not "
             f"{type_name(value)}"
         )
 

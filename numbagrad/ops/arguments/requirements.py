@@ -212,10 +212,10 @@ def require_tensor_or_number(function: str, value: Any, argument: str, position:
 
 def check_elements(function: str, values: Sequence[Any], position: int = 1) -> None:
     """Raise a TypeError for the first of several values that is no Tensor."""
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if not isinstance(value, Tensor):
             raise TypeError(
-                f"{function}(): expected Tensor as element {place} in argument {position - 1}, but "
+                f"{function}(): expected Tensor as element {index} in argument {position - 1}, but "
                 f"got {given_for_tensor(value)}"
             )
 
