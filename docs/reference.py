@@ -385,7 +385,7 @@ def _operator(function: type) -> str:
             gradient = "of its parts"
         elif isinstance(rules, dict):
             gradient = ", ".join(f"`{name}`" for name in rules) or "none"
-    module, name = function.place
+    module, name = function.position
     text = text.replace("|", "\\|")
     return f"| {{py:obj}}`{name} <{module.__name__}.{name}>` | {kind} | `{text}` | {gradient} |"
 
@@ -408,7 +408,7 @@ def operators() -> str:
         "The last column says which inputs have a gradient rule of their own."
     )
     head = "| function | kind | definition | gradient |\n| --- | --- | --- | --- |"
-    rows = "\n".join(map(_operator, sorted(functions, key=lambda value: value.place[1])))
+    rows = "\n".join(map(_operator, sorted(functions, key=lambda value: value.position[1])))
     return f"# Operators\n\n{lead}\n\n{head}\n{rows}\n"
 
 

@@ -70,9 +70,9 @@ class Writer(nn.Module):
 
 def loss_of(model, text, starts):
     """Return the mean cross entropy of the characters after each of ``CONTEXT``, in nats."""
-    places = starts.unsqueeze(1) + torch.arange(CONTEXT)
-    scores = model(text[places])
-    return nn.functional.cross_entropy(scores.flatten(0, 1), text[places + 1].flatten())
+    positions = starts.unsqueeze(1) + torch.arange(CONTEXT)
+    scores = model(text[positions])
+    return nn.functional.cross_entropy(scores.flatten(0, 1), text[positions + 1].flatten())
 
 
 @torch.no_grad()

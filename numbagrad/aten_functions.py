@@ -193,13 +193,13 @@ _upsample_bilinear2d_aa = _smoothed("bilinear")
 _upsample_bicubic2d_aa = _smoothed("bicubic")
 
 
-def _to_places(grad_output: Tensor, input: Tensor, indices: Tensor, rank: int) -> Tensor:
+def _to_positions(grad_output: Tensor, input: Tensor, indices: Tensor, rank: int) -> Tensor:
     """Gradients of pooled elements at the places in images from which these are."""
     leading = input.shape[: input.ndim - rank]
     flat = input.reshape(*leading, -1)
     flat = flat.masked_fill(full((), True), 0)  # whose gradient is zero, and is there
-    places, grads = indices.reshape(*leading, -1), grad_output.reshape(*leading, -1)
-    return flat.scatter_add(-1, places, grads).reshape(input.shape)
+    positions, grads = indices.reshape(*leading, -1), grad_output.reshape(*leading, -1)
+    return flat.scatter_add(-1, positions, grads).reshape(input.shape)
 
 
 def max_pool2d_with_indices_backward(
@@ -207,7 +207,7 @@ def max_pool2d_with_indices_backward(
     ceil_mode: bool, indices: Tensor,
 ) -> Tensor:  # fmt: skip
     """The gradient of the images (..., H, W) of ``max_pool2d_with_indices``."""
-    return _to_places(grad_output, input, indices, 2)
+    return _to_positions(grad_output, input, indices, 2)
 
 
 def max_pool3d_with_indices_backward(
@@ -215,4 +215,4 @@ def max_pool3d_with_indices_backward(
     ceil_mode: bool, indices: Tensor,
 ) -> Tensor:  # fmt: skip
     """The gradient of the volumes (..., D, H, W) of ``max_pool3d_with_indices``."""
-    return _to_places(grad_output, input, indices, 3)
+    return _to_positions(grad_output, input, indices, 3)

@@ -18,7 +18,7 @@ from .ops.arguments.kinds import Real as _Real
 from .ops.arguments.requirements import home_of_new as _home_of_new
 from .ops.arguments.requirements import kind_of_new as _kind_of_new
 from .ops.arguments.requirements import leaf as _leaf
-from .ops.spectra.fourier import places as _places
+from .ops.spectra.fourier import positions as _positions
 from .ops.spectra.fourier import require_real as _require_real
 from .ops.spectra.fourier import sizes_and_dims as _sizes_and_dims
 from .ops.spectra.fourier import to_complex as _to_complex
@@ -168,7 +168,7 @@ def rfftfreq(
 
 def _rolled(input: Tensor, dim: Any, sign: int) -> Tensor:
     rank = input._array.ndim
-    dims = _places(input, [dim] if isinstance(dim, int) else range(rank) if dim is None else dim)
+    dims = _positions(input, [dim] if isinstance(dim, int) else range(rank) if dim is None else dim)
     sizes = [input._array.shape[d] for d in dims]
     if not sizes:
         raise RuntimeError("`shifts` required: fftshift() of a tensor without dimensions")

@@ -37,12 +37,12 @@ class OperatorFunction(Function):
     """An operator of this library, seen as a ``Function``. Subclasses are made by their names."""
 
     #: Where the public function stands: a module, and its name there.
-    place: tuple[Any, str]
+    position: tuple[Any, str]
 
     @classmethod
     def operator(cls) -> Callable[..., Any]:
         """The public function, as it stands now: layers may have put one there that asks them."""
-        return getattr(*cls.place)
+        return getattr(*cls.position)
 
     @classmethod
     def operators(cls) -> tuple[Operator, ...]:
@@ -151,7 +151,7 @@ def _with_gradient(value: Any) -> Any:
 
 
 @functools.cache
-def _places() -> dict[str, tuple[Any, str]]:
+def _positions() -> dict[str, tuple[Any, str]]:
     """Where the public functions of Tensors stand, by the names of their classes."""
     import numbagrad
 
@@ -176,16 +176,20 @@ def _takes_tensors(function: Callable[..., Any]) -> bool:
 
 @functools.cache
 def _class_of(name: str) -> type[OperatorFunction]:
-    place = _places()[name]
-    attributes = {"place": place, "__module__": __name__, "__doc__": getattr(*place).__doc__}
+    position = _positions()[name]
+    attributes = {
+        "position": position,
+        "__module__": __name__,
+        "__doc__": getattr(*position).__doc__,
+    }
     return type(name, (OperatorFunction,), attributes)
 
 
 def __getattr__(name: str) -> type[OperatorFunction]:
-    if name.startswith("_") or name not in _places():
+    if name.startswith("_") or name not in _positions():
         raise AttributeError(f"module '{__name__}' has no operator '{name}'")
     return _class_of(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_places()])
+    return sorted([*globals(), *_positions()])

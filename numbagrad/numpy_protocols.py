@@ -188,12 +188,12 @@ def _read(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, An
     first = next(_tensors(inputs))
     outs = kwargs.get("out") or ()
 
-    def wrapped(place: int, value: Any) -> Any:
+    def wrapped(position: int, value: Any) -> Any:
         if value is None or any([value is x for x in outs]):
             return value
         array = np.asarray(value)
-        return first.__array_wrap__(array, (ufunc, inputs, place), array.ndim == 0)
+        return first.__array_wrap__(array, (ufunc, inputs, position), array.ndim == 0)
 
     if isinstance(made, tuple):
-        return tuple([wrapped(place, value) for place, value in enumerate(made)])
+        return tuple([wrapped(position, value) for position, value in enumerate(made)])
     return wrapped(0, made)

@@ -138,8 +138,8 @@ class SobolEngine:
         self._shift = (drawn << np.arange(_BITS)).sum(-1)
         shape = (self.dimension, _BITS, _BITS)
         matrices = np.tril(randint(2, shape, generator=generator).numpy())
-        places = np.arange(_BITS)
-        matrices[:, places, places] = 1
+        positions = np.arange(_BITS)
+        matrices[:, positions, positions] = 1
         # Bits of direction numbers, the highest first, as the columns of the matrices.
         bits = self._directions[..., None] >> np.arange(_BITS - 1, -1, -1) & 1
         scrambled = np.einsum("dpk,djk->djp", matrices, bits) % 2

@@ -83,10 +83,10 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     Raises:
         TypeError: for what is no bool.
     """
-    for name, value, place in (("mode", mode, " (position 1)"), ("warn_only", warn_only, "")):
+    for name, value, position in (("mode", mode, " (position 1)"), ("warn_only", warn_only, "")):
         if not isinstance(value, bool):
             raise TypeError(
-                f"_set_deterministic_algorithms(): argument '{name}'{place} must be bool, not "
+                f"_set_deterministic_algorithms(): argument '{name}'{position} must be bool, not "
                 f"{type(value).__name__}"
             )
     _settings.deterministic, _settings.warn_only = mode, warn_only

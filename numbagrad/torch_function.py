@@ -138,9 +138,9 @@ def _consider(argument: Any, found: list[Any]) -> None:
     kind = argument.__class__
     if not has_override(kind) or any([kind is other.__class__ for other in found]):
         return
-    for place, other in enumerate(found):
+    for position, other in enumerate(found):
         if issubclass(kind, other.__class__):
-            found.insert(place, argument)
+            found.insert(position, argument)
             return
     found.append(argument)
 

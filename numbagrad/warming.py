@@ -96,17 +96,17 @@ def images(torch: Any) -> None:
 def transformer(torch: Any) -> None:
     """Embeddings, layer norms, attention and the feed-forward part, trained with AdamW."""
     nn = torch.nn
-    embedding, places = nn.Embedding(65, 64), nn.Embedding(32, 64)
+    embedding, positions = nn.Embedding(65, 64), nn.Embedding(32, 64)
     layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, norm_first=True)
     plain = nn.TransformerEncoderLayer(64, 4, 128, activation="gelu")
     head = nn.Linear(64, 65, bias=False)
-    parts = nn.ModuleList([embedding, places, layer, plain, head, nn.LayerNorm(64)])
+    parts = nn.ModuleList([embedding, positions, layer, plain, head, nn.LayerNorm(64)])
     tokens = torch.randint(0, 65, (4, 32))
     mask = nn.Transformer.generate_square_subsequent_mask(32)
     optimizer = torch.optim.AdamW(parts.parameters(), lr=1e-3)
 
     def loss() -> Any:
-        x = embedding(tokens) + places(torch.arange(32))
+        x = embedding(tokens) + positions(torch.arange(32))
         x = layer(x, src_mask=mask)
         x = plain(x.transpose(0, 1)).transpose(0, 1)
         q, k, v = x.view(4, 32, 4, 16).transpose(1, 2).unbind(0)[:3]

@@ -342,28 +342,28 @@ class Rounds:
         self.arrays = _arrays(self.call())
         faults.attempt(self.call, 1 << 60, 1 << 60)
         total = faults.state[1]
-        self.places = range(1, total + 1, 1 + total // most)
+        self.positions = range(1, total + 1, 1 + total // most)
 
     def check(self, name: str) -> None:
         """Have each allocation fail, and compare what is there afterwards."""
         counts = self.counts
-        for place in self.places:
-            found = self.attempt(place)
+        for position in self.positions:
+            found = self.attempt(position)
             if isinstance(found, BaseException):
                 if not is_memory_error(found):
                     causes = f"{found!r}, of {found.__cause__!r}, {found.__context__!r}"
-                    counts.wrong.append(f"{name}, allocation {place}: {causes}")
+                    counts.wrong.append(f"{name}, allocation {position}: {causes}")
                 counts.raised += 1
             elif not self.is_right(found, name):
-                counts.wrong.append(f"{name}, allocation {place}: a wrong result")
+                counts.wrong.append(f"{name}, allocation {position}: a wrong result")
             else:
                 counts.right += 1
             found = None
             try:
                 if described(self.call()) != self.expected:
-                    counts.wrong.append(f"{name}, after allocation {place}: a wrong result")
+                    counts.wrong.append(f"{name}, after allocation {position}: a wrong result")
             except Exception as error:
-                counts.wrong.append(f"{name}, after allocation {place}: {error!r}")
+                counts.wrong.append(f"{name}, after allocation {position}: {error!r}")
             if len(counts.wrong) > 20:
                 return
 
@@ -374,9 +374,9 @@ class Rounds:
         pairs = zip(_arrays(found), self.arrays, strict=True)
         return "compiled" in name and all([np.allclose(a, b, rtol=1e-5) for a, b in pairs])
 
-    def attempt(self, place: int) -> Any:
+    def attempt(self, position: int) -> Any:
         state = self.faults.state
-        state[1], state[2], state[3] = 0, place, place + 1
+        state[1], state[2], state[3] = 0, position, position + 1
         state[0] = 1
         try:
             found: Any = self.call()

@@ -107,8 +107,8 @@ def _in_archive(content):
 
 def _parts(content):
     """The opcodes of a pickle, each with its argument, as bytes. Frames would end elsewhere."""
-    places = [place for _, _, place in pickletools.genops(content)] + [len(content)]
-    parts = [content[a:b] for a, b in zip(places, places[1:], strict=False)]
+    positions = [position for _, _, position in pickletools.genops(content)] + [len(content)]
+    parts = [content[a:b] for a, b in zip(positions, positions[1:], strict=False)]
     return [part for part in parts if part[:1] != pickle.FRAME]
 
 
@@ -174,21 +174,21 @@ class Grammar:
         return bytes(damaged)
 
     def _change(self, parts, draw):
-        place = draw.randrange(len(parts))
+        position = draw.randrange(len(parts))
         how = draw.randrange(9)
         if how == 0:
-            del parts[place]
+            del parts[position]
             parts.append(pickle.STOP)
         elif how == 1:
-            parts.insert(place, self._part(draw))
+            parts.insert(position, self._part(draw))
         elif how == 2:
-            parts[place] = self._part(draw)
+            parts[position] = self._part(draw)
         elif how == 3:
             other = draw.randrange(len(parts))
-            parts[place], parts[other] = parts[other], parts[place]
+            parts[position], parts[other] = parts[other], parts[position]
         elif how == 4:
             start = draw.randrange(len(parts))
-            parts[place:place] = parts[start : start + draw.randrange(1, 20)]
+            parts[position:position] = parts[start : start + draw.randrange(1, 20)]
         elif how in (5, 6, 7):
             # Another value of the same kind, so that constructors are called with it.
             kinds = [k for k, part in enumerate(parts) if part[:1] in b"KJMIGNX\x8c\x88\x89cCB"]
@@ -197,7 +197,7 @@ class Grammar:
         else:
             _, _, others, _ = draw.choice(self.bases)
             start = draw.randrange(len(others))
-            parts[place:place] = others[start : start + draw.randrange(1, 20)]
+            parts[position:position] = others[start : start + draw.randrange(1, 20)]
 
     def _program(self, draw):
         parts = [pickle.PROTO + bytes((draw.randrange(6),))]

@@ -34,7 +34,7 @@ def outcome(entry, device, dtype, order):
     with torch.device(device):  # for what the call itself makes
         made = as_tuple(entry.call(torch, *inputs))
     results = [x for x in made if isinstance(x, torch.Tensor)]
-    places = {x.device.type for x in results}
+    positions = {x.device.type for x in results}
     found, roots = list(results), [x for x in results if x.requires_grad]
     for level in range(order):
         leaves = [x for x in inputs if x.requires_grad]
@@ -47,14 +47,14 @@ def outcome(entry, device, dtype, order):
         found += gradients
         roots = [x for x in gradients if x is not None and x.requires_grad]
         roots = [(x * x).sum() for x in roots]
-    return places, [x if x is None else x.detach().cpu().numpy() for x in found]
+    return positions, [x if x is None else x.detach().cpu().numpy() for x in found]
 
 
 def compare(entry, device, dtype, order, rtol=1e-5, atol=1e-6):
     """Results and derivatives on the device are those of the CPU, and lie there."""
-    places, found = outcome(entry, device, dtype, order)
+    positions, found = outcome(entry, device, dtype, order)
     _, expected = outcome(entry, "cpu", dtype, order)
-    assert places <= {device}
+    assert positions <= {device}
     for own, other in zip(found, expected, strict=True):
         assert (own is None) == (other is None)
         if own is not None:

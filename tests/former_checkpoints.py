@@ -124,9 +124,9 @@ class Writer:
         written, block = found, None
         if _is_regular(found):
             start, stop = _range(found)
-            place = bisect.bisect_right(self._blocks, start, key=lambda block: block.start)
-            if place and stop <= self._blocks[place - 1].stop:
-                block = self._blocks[place - 1]
+            position = bisect.bisect_right(self._blocks, start, key=lambda block: block.start)
+            if position and stop <= self._blocks[position - 1].stop:
+                block = self._blocks[position - 1]
         if block is None:
             if not _is_regular(found) or stop - start > found.nbytes:
                 written = found.copy("K")

@@ -710,14 +710,14 @@ def shortest(lines: list[str]) -> list[str]:
         again = deviation(fewer)
         return again is not None and again.kind() == found.kind()
 
-    for place in reversed(range(len(lines))):
-        if lines[place].startswith("loss = "):
-            for term in lines[place][7:].split(" + "):
-                fewer = [*lines[:place], f"loss = {term}", *lines[place + 1 :]]
+    for position in reversed(range(len(lines))):
+        if lines[position].startswith("loss = "):
+            for term in lines[position][7:].split(" + "):
+                fewer = [*lines[:position], f"loss = {term}", *lines[position + 1 :]]
                 if same(fewer):
                     lines = fewer
                     break
-        fewer = lines[:place] + lines[place + 1 :]
+        fewer = lines[:position] + lines[position + 1 :]
         if same(fewer):
             lines = fewer
     return lines

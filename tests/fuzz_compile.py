@@ -82,15 +82,15 @@ def differs(found: list[Any], expected: list[Any]) -> str:
         return f"{found[0]} for {expected[0]}"
     if len(found) != len(expected):
         return f"{len(found)} results for {len(expected)}"
-    for place, (one, other) in enumerate(zip(found, expected, strict=True)):
+    for position, (one, other) in enumerate(zip(found, expected, strict=True)):
         what = unlike(one, other)
         if what:
-            return f"result {place}: {what}"
+            return f"result {position}: {what}"
         if other is None or not isinstance(other, (torch.Tensor, numbagrad.Tensor)):
             continue
         where = differing(one, other)
         if where.any():
-            return f"result {place}: {fuzz_check.shown(one)} for {fuzz_check.shown(other)}"
+            return f"result {position}: {fuzz_check.shown(one)} for {fuzz_check.shown(other)}"
     return ""
 
 
@@ -98,11 +98,11 @@ def excused(found: list[Any], expected: list[Any], shaken: list[list[Any]]) -> b
     """Whether rounding errors inside torch make all that sets two outcomes apart."""
     if len(found) != len(expected) or any(len(x) != len(expected) for x in shaken):
         return True
-    for place, (one, other) in enumerate(zip(found, expected, strict=True)):
+    for position, (one, other) in enumerate(zip(found, expected, strict=True)):
         if not isinstance(other, torch.Tensor) or unlike(one, other):
             continue
         where = differing(one, other)
-        if where.any() and not by_rounding(one, other, where, [x[place] for x in shaken]):
+        if where.any() and not by_rounding(one, other, where, [x[position] for x in shaken]):
             return False
     return True
 

@@ -268,22 +268,22 @@ class Writer:
         """A template with names in the place of ``{x}``, ``{y}``, ``{n}``, ..."""
         x = self.tensor()
         found = {"x": x}
-        for place in re.findall(r"\{(\w+)\}", text):
-            if place in found:
+        for position in re.findall(r"\{(\w+)\}", text):
+            if position in found:
                 continue
-            if place in "yz":
-                found[place] = self.partner(x)
-            elif place == "n":
-                found[place] = self.number()
-            elif place == "k":
-                found[place] = self.pick(KINDS)
-            elif place == "r":
+            if position in "yz":
+                found[position] = self.partner(x)
+            elif position == "n":
+                found[position] = self.number()
+            elif position == "k":
+                found[position] = self.pick(KINDS)
+            elif position == "r":
                 # A hook on a view that lost its history ends torch's process.
-                found[place] = self.tensor(
+                found[position] = self.tensor(
                     lambda x: x.requires_grad and not (x._is_view() and x.grad_fn is None)
                 )
-            elif place == "leaf":
-                found[place] = self.tensor(lambda x: x.requires_grad and x.is_leaf)
+            elif position == "leaf":
+                found[position] = self.tensor(lambda x: x.requires_grad and x.is_leaf)
         return text.format(**found)
 
     def operands(self, call: Call) -> list[str]:
@@ -329,13 +329,13 @@ class Writer:
                 text = call.as_method(whole)
         text = text.format(*names)
         if self.chance(15):
-            places = list(re.finditer(r"(?<![\w.\[])-?\d+(?![\w.\]])|True|False", text))
-            if places:
-                place = self.pick(places)
+            positions = list(re.finditer(r"(?<![\w.\[])-?\d+(?![\w.\]])|True|False", text))
+            if positions:
+                position = self.pick(positions)
                 other = self.pick(("0", "-1", "2", "1", "-2", "3"))
-                if place[0] in ("True", "False"):
-                    other = str(place[0] == "False")
-                text = text[: place.start()] + other + text[place.end() :]
+                if position[0] in ("True", "False"):
+                    other = str(position[0] == "False")
+                text = text[: position.start()] + other + text[position.end() :]
         return text
 
     def view(self) -> str:

@@ -60,9 +60,9 @@ def method(name: str, *arguments: Any, **options: Any) -> Callable[..., Any]:
     return lambda t, x, *tensors: getattr(x, name)(*tensors, *arguments, **options)
 
 
-def with_places(best: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
+def with_positions(best: Callable[..., Any], position: Callable[..., Any]) -> Callable[..., Any]:
     """A reference that returns values and indices along dimension 1."""
-    return lambda x: (best(x, axis=1), place(x, axis=1))
+    return lambda x: (best(x, axis=1), position(x, axis=1))
 
 
 def changed(change: Callable[..., Any]) -> Callable[..., Any]:

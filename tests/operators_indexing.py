@@ -12,15 +12,20 @@ from operator_rows import (
 )
 
 _rows = [2, 0, 2]
-_places = [[0, 2], [1, 1], [2, 0]]
+_positions = [[0, 2], [1, 1], [2, 0]]
 _mask = condition(3, 4)
 row("index_select", lambda t, x: t.index_select(x, 1, t.tensor(_rows)), normal(2, 3),
     lambda x: x[:, _rows])  # fmt: skip
-row("gather", lambda t, x: t.gather(x, 1, t.tensor(_places)), normal(3, 3),
-    lambda x: np.take_along_axis(x, np.array(_places), 1))  # fmt: skip
-row("take_along_dim", lambda t, x: t.take_along_dim(x, t.tensor(_places), 1), normal(3, 3),
-    lambda x: np.take_along_axis(x, np.array(_places), 1))  # fmt: skip
-row("take", lambda t, x: t.take(x, t.tensor(_places)), normal(3, 3), lambda x: x.ravel()[_places])
+row("gather", lambda t, x: t.gather(x, 1, t.tensor(_positions)), normal(3, 3),
+    lambda x: np.take_along_axis(x, np.array(_positions), 1))  # fmt: skip
+row("take_along_dim", lambda t, x: t.take_along_dim(x, t.tensor(_positions), 1), normal(3, 3),
+    lambda x: np.take_along_axis(x, np.array(_positions), 1))  # fmt: skip
+row(
+    "take",
+    lambda t, x: t.take(x, t.tensor(_positions)),
+    normal(3, 3),
+    lambda x: x.ravel()[_positions],
+)
 row("masked_select", same_function("masked_select"), (normal(3, 4), _mask), lambda x, m: x[m])
 row("getitem", lambda t, x: x[1:, ::2], normal(3, 4), lambda x: x[1:, ::2], case="slices")
 row("getitem", lambda t, x: x[..., None, -1], normal(3, 4), lambda x: x[..., None, -1],
@@ -33,22 +38,22 @@ row("nonzero", same_function("nonzero"), _mask, np.argwhere, differentiable=Fals
     dtypes="integral")  # fmt: skip
 row("argwhere", same_function("argwhere"), _mask, np.argwhere, differentiable=False,
     dtypes="integral")  # fmt: skip
-row("embedding", lambda t, weight: t.embedding(weight, t.tensor(_places)), normal(3, 4),
-    lambda weight: weight[_places], dtypes="float")  # fmt: skip
+row("embedding", lambda t, weight: t.embedding(weight, t.tensor(_positions)), normal(3, 4),
+    lambda weight: weight[_positions], dtypes="float")  # fmt: skip
 
 _distinct = [[0, 2], [1, 0], [2, 0]]
-_at = (np.arange(3)[:, None], np.array(_places))
+_at = (np.arange(3)[:, None], np.array(_positions))
 _columns = (slice(None), [2, 0])
 row("scatter", lambda t, x, y: t.scatter(x, 1, t.tensor(_distinct), y),
     (normal(3, 3), normal(3, 2)),
     changed(lambda x, y: np.put_along_axis(x, np.array(_distinct), y, 1)))  # fmt: skip
-row("scatter_add", lambda t, x, y: t.scatter_add(x, 1, t.tensor(_places), y),
+row("scatter_add", lambda t, x, y: t.scatter_add(x, 1, t.tensor(_positions), y),
     (normal(3, 3), normal(3, 2)), changed(lambda x, y: np.add.at(x, _at, y)),
     dtypes="number")  # fmt: skip
 for _reduce, _numpy in [("sum", np.add), ("prod", np.multiply), ("amax", np.maximum),
                         ("amin", np.minimum)]:  # fmt: skip
     row("scatter_reduce",
-        lambda t, x, y, _reduce=_reduce: t.scatter_reduce(x, 1, t.tensor(_places), y, _reduce),
+        lambda t, x, y, _reduce=_reduce: t.scatter_reduce(x, 1, t.tensor(_positions), y, _reduce),
         (normal(3, 3), normal(3, 2)),
         changed(lambda x, y, _numpy=_numpy: _numpy.at(x, _at, y)),
         case=_reduce, dtypes="number")  # fmt: skip

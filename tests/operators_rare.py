@@ -63,7 +63,7 @@ for _dim in (0, 1):
             covers=("trapz",))  # fmt: skip
 _floats("trapezoid", same_function("trapezoid"), (normal(3, 4), normal(4)), np.trapezoid)
 _floats("trapezoid", same_function("trapezoid", dim=0), (normal(3, 4), normal(3, 4)),
-        lambda y, x: np.trapezoid(y, x, axis=0), case="places")  # fmt: skip
+        lambda y, x: np.trapezoid(y, x, axis=0), case="positions")  # fmt: skip
 
 
 def integrals(y: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ _any("combinations", same_function("combinations", 3, True), normal(3),
 # --- replaced elements ----------------------------------------------------------------------------
 
 
-def places(t: Any) -> Any:
+def positions(t: Any) -> Any:
     """Places in a tensor of six elements, one counted from the end."""
     return t.tensor([0, 3, -1])
 
@@ -125,8 +125,8 @@ def scattered(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return made
 
 
-_any("put", lambda t, x, y: t.put(x, places(t), y), (normal(2, 3), normal(3)), put_by_numpy)
-_any("put", lambda t, x, y: t.put(x, places(t), y, accumulate=True), (normal(2, 3), normal(3)),
+_any("put", lambda t, x, y: t.put(x, positions(t), y), (normal(2, 3), normal(3)), put_by_numpy)
+_any("put", lambda t, x, y: t.put(x, positions(t), y, accumulate=True), (normal(2, 3), normal(3)),
      lambda x, y: x + put_by_numpy(np.zeros_like(x), y), case="added")  # fmt: skip
 _any("as_strided_scatter", lambda t, x, y: t.as_strided_scatter(x, y, (2,), (2,), 1),
      (normal(2, 3), normal(2)), lambda x, y: scattered(x, y))  # fmt: skip

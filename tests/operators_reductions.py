@@ -12,7 +12,7 @@ from operator_rows import (
     row,
     same_function,
     softmax,
-    with_places,
+    with_positions,
 )
 
 for _case, _dims, _options in [
@@ -51,17 +51,17 @@ for _name, _numpy in [("prod", np.prod), ("amax", np.max), ("amin", np.min)]:
 for _name, _numpy in [("nansum", np.nansum), ("nanmean", np.nanmean)]:
     row(_name, same_function(_name, 1), normal(2, 3), functools.partial(_numpy, axis=1),
         dtypes="float")  # fmt: skip
-for _name, _numpy, _place, _pairwise in [
+for _name, _numpy, _position, _pairwise in [
     ("max", np.max, np.argmax, np.maximum),
     ("min", np.min, np.argmin, np.minimum),
 ]:
     row(_name, same_function(_name), normal(2, 3), _numpy, dtypes="number")
-    row(_name, same_function(_name, 1), normal(2, 5), with_places(_numpy, _place),
+    row(_name, same_function(_name, 1), normal(2, 5), with_positions(_numpy, _position),
         case="dim", dtypes="float")  # fmt: skip
     row(_name, same_function(_name), (normal(2, 3), normal(3)), _pairwise,
         case="two", dtypes="float")  # fmt: skip
     row(f"arg{_name}", same_function(f"arg{_name}", 1), normal(3, 4),
-        functools.partial(_place, axis=1), dtypes="float", differentiable=False)  # fmt: skip
+        functools.partial(_position, axis=1), dtypes="float", differentiable=False)  # fmt: skip
 row("aminmax", same_function("aminmax", dim=1), normal(2, 3), lambda x: (x.min(1), x.max(1)),
     dtypes="number")  # fmt: skip
 row("median", same_function("median"), normal(7), np.median, dtypes="float")
@@ -113,7 +113,7 @@ row("cummin", same_function("cummin", 1), normal(2, 5), _extreme_so_far(np.minim
 
 # Order
 
-row("sort", same_function("sort", 1), normal(2, 5), with_places(np.sort, np.argsort),
+row("sort", same_function("sort", 1), normal(2, 5), with_positions(np.sort, np.argsort),
     dtypes="float")  # fmt: skip
 row("sort", same_function("sort", 1, True), normal(2, 5),
     lambda x: (np.sort(x, 1)[:, ::-1], np.argsort(x, 1)[:, ::-1]),
@@ -147,12 +147,12 @@ for _how in ("linear", "lower", "higher", "midpoint", "nearest"):
 
 def _modes(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The most frequent number of each row, the least of several, and where it occurs last."""
-    values, places = [], []
+    values, positions = [], []
     for numbers in rows:
         distinct, counts = np.unique(numbers, return_counts=True)
         values.append(distinct[counts.argmax()])
-        places.append(np.flatnonzero(numbers == values[-1])[-1])
-    return np.array(values), np.array(places)
+        positions.append(np.flatnonzero(numbers == values[-1])[-1])
+    return np.array(values), np.array(positions)
 
 
 row("bincount", lambda t, x: t.bincount(abs(x), minlength=9), normal(7),

@@ -31,7 +31,7 @@ CALLS = 8
 
 #: Where the code lies: the compiled function is the user's code itself, calls code of the user,
 #: calls an installed package that holds the state, or reads state of an installed package.
-PLACES = ("inline", "called", "package", "object")
+POSITIONS = ("inline", "called", "package", "object")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Kind:
     raises: bool = False
     distinct: bool = False
     compiles: bool = False
-    among: tuple[str, ...] = PLACES
+    among: tuple[str, ...] = POSITIONS
 
     @property
     def roles(self) -> list[str]:
@@ -76,7 +76,7 @@ class Kind:
         return roles + (["both"] if self.read and self.write else [])
 
     @property
-    def places(self) -> list[str]:
+    def positions(self) -> list[str]:
         """Where its code may lie; what is bound anew in a module is read where it is bound."""
         text = self.setup + self.change + self.write + self.read + self.state
         local = self.whole or "global " in text or "__name__" in text or "globals()" in text
@@ -94,12 +94,12 @@ def kinds_in(text: str) -> dict[str, Kind]:
 
     ``== name  [options]`` begins a kind, ``-- part`` each of its parts after the setup. A kind
     with the option ``prelude`` is the beginning of the setup of those that say ``-- with name``.
-    A line ``# places: ...`` at the head names the places where the kinds are tried. The state is
+    A line ``# positions: ...`` at the head names the places where the kinds are tried. The state is
     the value that is read, unless a kind says otherwise.
     """
     kinds, preludes = {}, {}
-    places = re.match(r"(?:#.*\n)*?# places: (.*)\n", text)
-    among = tuple(places[1].split()) if places else PLACES
+    positions = re.match(r"(?:#.*\n)*?# places: (.*)\n", text)
+    among = tuple(positions[1].split()) if positions else POSITIONS
     for block in text.split("\n== ")[1:]:
         head, *lines = block.rstrip("\n").split("\n")
         name, _, options = head.partition("  [")
@@ -142,10 +142,10 @@ def all_kinds() -> dict[str, Kind]:
 def combinations(kinds: dict[str, Kind]) -> list[Any]:
     """Parameters for pytest: every kind in every role, at every place."""
     return [
-        pytest.param(kind, role, place, id=f"{name}-{role}-{place}")
+        pytest.param(kind, role, position, id=f"{name}-{role}-{position}")
         for name, kind in kinds.items()
         for role in kind.roles
-        for place in kind.places
+        for position in kind.positions
     ]
 
 
@@ -175,7 +175,7 @@ HEAD = (
 )
 
 
-def sources(kind: Kind, role: str, place: str, name: str) -> dict[str, str]:
+def sources(kind: Kind, role: str, position: str, name: str) -> dict[str, str]:
     """The text of each module: of the user, and of the installed package if there is one."""
     access = _access(kind, role)
     held = HEAD + textwrap.dedent(kind.setup).strip() + "\n\n"
@@ -184,11 +184,11 @@ def sources(kind: Kind, role: str, place: str, name: str) -> dict[str, str]:
         "finish()", kind.finish
     )
     calls = "def step(x):\n    return access(x + 1.0) * 0.5\n"
-    if place == "inline":
+    if position == "inline":
         return {name: held + access + rest + "step = access\n"}
-    if place == "called":
+    if position == "called":
         return {name: held + access + rest + calls}
-    if place == "package":
+    if position == "package":
         user = HEAD + f"import {name}_lib\n\n" + calls.replace("access(", f"{name}_lib.access(")
         return {f"{name}_lib": held + access + rest, name: user}
     user = HEAD + f"from {name}_lib import *\n\n" + access + calls
@@ -222,10 +222,10 @@ class Played:
         return "eager" if self.step._given_up or not self.step._programs else "whole"
 
 
-def played(kind: Kind, role: str, place: str, name: str, folder: Path, compiled: bool) -> Played:
+def played(kind: Kind, role: str, position: str, name: str, folder: Path, compiled: bool) -> Played:
     """Write the modules of one world below ``folder``, import them, and call the step."""
     folders = folder / "site-packages", folder / "user"
-    texts = sources(kind, role, place, name)
+    texts = sources(kind, role, position, name)
     for module, text in texts.items():
         at = folders[module == name]
         if module != name:  # as packages are installed
@@ -293,11 +293,11 @@ def compare(found: Any, expected: Any, where: str, rtol: float = 1e-5, atol: flo
         assert found == expected, where
 
 
-def check(kind: Kind, role: str, place: str, folder: Path, name: str) -> Played:
+def check(kind: Kind, role: str, position: str, folder: Path, name: str) -> Played:
     """Play both worlds, one after the other, and compare them call by call."""
-    eager = played(kind, role, place, f"{name}_eager", folder, compiled=False)
+    eager = played(kind, role, position, f"{name}_eager", folder, compiled=False)
     gc.collect(0)
-    found = played(kind, role, place, f"{name}_compiled", folder, compiled=True)
+    found = played(kind, role, position, f"{name}_compiled", folder, compiled=True)
     if kind.distinct:
         for each in (eager, found):
             results = [str(result) for result, _ in each.outcomes]

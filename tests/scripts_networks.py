@@ -217,16 +217,16 @@ def attention_of_the_library(compile):
 
 @script
 def causal_transformer(compile):
-    embedding, places = nn.Embedding(7, 4), nn.Parameter(torch.zeros(5, 4))
+    embedding, positions = nn.Embedding(7, 4), nn.Parameter(torch.zeros(5, 4))
     layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True, norm_first=True)
     head = nn.Linear(4, 7, bias=False)
     head.weight = embedding.weight
     net = nn.ModuleList([embedding, layer, head])
-    net.places = places
+    net.positions = positions
 
     def loss(x):
         mask = torch.triu(torch.full((4, 4), float("-inf")), 1)
-        made = layer(embedding(x[:, :-1]) + places[:4], src_mask=mask)
+        made = layer(embedding(x[:, :-1]) + positions[:4], src_mask=mask)
         return F.cross_entropy(head(made).reshape(-1, 7), x[:, 1:].reshape(-1))
 
     return fit(compile, net, loss, lambda k: (whole(k, 7, 3, 5),))

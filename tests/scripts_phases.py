@@ -162,7 +162,7 @@ def decay_of_the_average(parts, k):
     parts.decay = 1 - 1 / (k + 2)
 
 
-def a_network_in_the_place_of_another(parts, k):
+def a_network_in_the_position_of_another(parts, k):
     if k == 4:
         torch.manual_seed(3)
         parts.net = nn.Sequential(mlp(4, 5, 3), nn.Identity())
@@ -212,6 +212,6 @@ CHANGES = [
     weights_of_terms, smoothing, another_loss, clipping, noise, evaluation_of_the_norm,
     momentum_of_the_norm, another_activation, a_layer_more, a_forward_of_its_own, hooks, a_teacher,
     a_checkpoint_comes_back, initialised_again, pruned, tied, decay_of_the_average,
-    a_network_in_the_place_of_another,
+    a_network_in_the_position_of_another,
 ]  # fmt: skip
 scripts(trained_through, {change.__name__: change for change in CHANGES})

@@ -289,9 +289,9 @@ def code_that_is_replaced():
     return lambda: scope["read"](), change, list
 
 
-def trained_with(compile, place):
+def trained_with(compile, position):
     """The losses of steps that weigh them by what a place holds, and what is left there."""
-    read, change, left = place()
+    read, change, left = position()
     net, optimizer = parts()
 
     @compile
@@ -309,10 +309,10 @@ def trained_with(compile, place):
     return [losses, left(), dict(net.state_dict())]
 
 
-PLACES = [
+POSITIONS = [
     environment, context_variable, window, iterators, generator, phases, numbers_of_c, structure,
     packed_bytes, database, settings_that_are_replaced, defaults, descriptor, attributes_by_name,
     property_that_logs, weak_references, shared_between_processes, maps, text, decimals, heap,
     generator_of_numpy, code_that_is_replaced,
 ]  # fmt: skip
-scripts(trained_with, {place.__name__: place for place in PLACES})
+scripts(trained_with, {position.__name__: position for position in POSITIONS})

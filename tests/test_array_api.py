@@ -125,10 +125,10 @@ SIGNATURES = {
 
 
 def found(path):
-    place = xp
+    position = xp
     for name in path.split("."):
-        place = getattr(place, name)
-    return place
+        position = getattr(position, name)
+    return position
 
 
 @pytest.mark.parametrize("path", SIGNATURES)

@@ -106,12 +106,12 @@ def test_a_truncated_entry_is_a_miss(tmp_path, length):
     assert cache.read(KEY) is None
 
 
-@pytest.mark.parametrize("place", [0, 30, -1])
-def test_an_altered_entry_is_a_miss(tmp_path, place):
+@pytest.mark.parametrize("position", [0, 30, -1])
+def test_an_altered_entry_is_a_miss(tmp_path, position):
     cache = ObjectCache(tmp_path)
     cache.write(KEY, b"machine code")
     data = bytearray((tmp_path / ENTRY).read_bytes())
-    data[place] ^= 1
+    data[position] ^= 1
     (tmp_path / ENTRY).write_bytes(data)
     assert cache.read(KEY) is None
 

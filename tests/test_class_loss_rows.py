@@ -87,7 +87,7 @@ def test_scores_are_passed_over_once_each_way():
         "log_softmax_placed_float32_log_softmax_backward"
     ]
     # What is kept has one value a row; the scores are read again.
-    kept = [pair.forward.program.results[k] for k in pair.places]
+    kept = [pair.forward.program.results[k] for k in pair.positions]
     assert all([memory.array.size == 11 for memory in kept])
 
 

@@ -125,7 +125,7 @@ class World:
                     continue
                 if made is not None:
                     values.append(made)
-            return (*[values[place % len(values)] for place in returned], weights[0].grad)
+            return (*[values[position % len(values)] for position in returned], weights[0].grad)
 
         return run
 

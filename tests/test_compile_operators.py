@@ -467,7 +467,7 @@ def test_an_index_that_is_changed_after_the_call_does_not_change_the_gradient():
     follow(step, inputs, "an index written after it was used")
 
 
-def test_reading_and_adding_at_constant_places_runs_without_python():
+def test_reading_and_adding_at_constant_positions_runs_without_python():
     @numbagrad.compile
     def step(x):
         made = x[[0, 2, 2]]

@@ -12,7 +12,7 @@ import pytest
 from reads_tools import all_kinds, check, combinations
 
 
-@pytest.mark.parametrize(("kind", "role", "place"), combinations(all_kinds()))
-def test_calls_give_what_eager_calls_give(kind, role, place, tmp_path, request):
+@pytest.mark.parametrize(("kind", "role", "position"), combinations(all_kinds()))
+def test_calls_give_what_eager_calls_give(kind, role, position, tmp_path, request):
     name = re.sub(r"\W", "_", request.node.callspec.id)
-    check(kind, role, place, tmp_path, f"reads_{name}")
+    check(kind, role, position, tmp_path, f"reads_{name}")

@@ -153,7 +153,7 @@ def computing(read):
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-@pytest.mark.parametrize("way", ["place", "keyword"])
+@pytest.mark.parametrize("way", ["position", "keyword"])
 def test_an_argument_is_a_new_object_in_every_call(name, way):
     made, read = ARGUMENTS[name]
 

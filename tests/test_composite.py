@@ -326,8 +326,8 @@ def test_errors_are_those_of_the_definition():
 def test_constants_are_part_of_both_programs():
     @composite("MaskedPowersBackward0")
     def masked_powers(x):
-        places = torch.arange(4)
-        below = places.unsqueeze(-1) > places
+        positions = torch.arange(4)
+        below = positions.unsqueeze(-1) > positions
         return (x.masked_fill(below, 2.0) ** 2).cumsum(0).exp() * torch.arange(4) @ torch.eye(4)
 
     def both(function):

@@ -15,12 +15,18 @@ from numbagrad.nn import functional as F
 TOLERANCE = {"float32": 2e-4, "float64": 1e-12}
 
 
-def places(form):
+def positions(form):
     """For each place of a kernel, the source elements that it meets, and in which windows."""
-    for place in itertools.product(*map(range, form.kernel)):
+    for position in itertools.product(*map(range, form.kernel)):
         elements, windows = [], []
         for k, size, count, s, p, d in zip(
-            place, form.source, form.result, form.stride, form.padding, form.dilation, strict=True
+            position,
+            form.source,
+            form.result,
+            form.stride,
+            form.padding,
+            form.dilation,
+            strict=True,
         ):
             inside = [o for o in range(count) if 0 <= o * s - p + k * d < size]
             first, end = (inside[0], inside[-1] + 1) if inside else (0, 0)
@@ -29,7 +35,7 @@ def places(form):
             elements.append(
                 slice(begin, begin + (end - first - 1) * s + 1, s) if inside else slice(0)
             )
-        yield (..., *place), (..., *elements), (..., *windows)
+        yield (..., *position), (..., *elements), (..., *windows)
 
 
 def grouped(form, array, sizes):
@@ -42,8 +48,8 @@ def convolved(form, source, weights):
     images = grouped(form, source, form.source)
     matrices = weights.reshape(form.groups, form.rows, form.channels, *form.kernel)
     total = np.zeros((form.batch, form.groups, form.rows, *form.result))
-    for place, elements, windows in places(form):
-        total[windows] += np.einsum("goc,ngc...->ngo...", matrices[place], images[elements])
+    for position, elements, windows in positions(form):
+        total[windows] += np.einsum("goc,ngc...->ngo...", matrices[position], images[elements])
     return total.reshape(form.batch, -1, *form.result)
 
 
@@ -53,12 +59,12 @@ def gradients(form, source, weights, grad):
     matrices = weights.reshape(form.groups, form.rows, form.channels, *form.kernel)
     of_result = grouped(form, grad, form.result)
     of_source, of_weights = np.zeros(images.shape), np.zeros(matrices.shape)
-    for place, elements, windows in places(form):
+    for position, elements, windows in positions(form):
         given = of_result[windows]
-        of_source[elements] += np.einsum("goc,ngo...->ngc...", matrices[place], given)
+        of_source[elements] += np.einsum("goc,ngo...->ngc...", matrices[position], given)
         axes = "xyz"[: len(form.kernel)]
         rule = f"ngo{axes},ngc{axes}->goc"
-        of_weights[place] = np.einsum(rule, given, images[elements])
+        of_weights[position] = np.einsum(rule, given, images[elements])
     return of_source.reshape(source.shape), of_weights.reshape(weights.shape)
 
 
@@ -221,12 +227,12 @@ def test_infinity_and_nan_reach_only_what_they_meet(number, form, dtype):
 
 
 @pytest.mark.parametrize("form", SPOILT, ids=str)
-def test_infinity_and_nan_in_many_places(form):
+def test_infinity_and_nan_in_many_positions(form):
     given = operands(form, "float32")
     rng = np.random.default_rng(1)
     for array in given:
-        places = rng.integers(array.size, size=3)
-        array.ravel()[places] = rng.choice([np.inf, -np.inf, np.nan], size=3)
+        positions = rng.integers(array.size, size=3)
+        array.ravel()[positions] = rng.choice([np.inf, -np.inf, np.nan], size=3)
     check(form, "float32", given)
 
 

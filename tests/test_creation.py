@@ -223,7 +223,7 @@ def test_a_tensor_like_another_has_its_strides():
     assert contiguous.stride() == (2, 1)
 
 
-def test_empty_strided_places_elements_as_told():
+def test_empty_strided_positions_elements_as_told():
     made = torch.empty_strided((2, 3), (1, 2))
     assert made.shape == (2, 3) and made.stride() == (1, 2)
     with pytest.raises(RuntimeError, match="one stride >= 0 a dimension"):

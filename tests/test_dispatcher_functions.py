@@ -36,11 +36,11 @@ class TestNames:
         assert aten.slice.Tensor(x, 1, 1, 5, 2).equal(x[:, 1:5:2])
         assert aten.index(x, [None, torch.tensor([0, 3])]).equal(x[:, [0, 3]])
         mask = torch.tensor([True, False, True])
-        places = [torch.tensor([0, 99, 2])]
-        made = torch._unsafe_masked_index(x[:, 0], mask, places, 7.0)
+        positions = [torch.tensor([0, 99, 2])]
+        made = torch._unsafe_masked_index(x[:, 0], mask, positions, 7.0)
         assert made.tolist() == [x[0, 0].item(), 7.0, x[2, 0].item()]
         added = torch._unsafe_masked_index_put_accumulate(
-            x[:, 0], mask, places, torch.ones(3, dtype=x.dtype)
+            x[:, 0], mask, positions, torch.ones(3, dtype=x.dtype)
         )
         assert torch.equal(added, x[:, 0] + torch.tensor([1.0, 0, 1, 0], dtype=x.dtype))
 
@@ -56,10 +56,10 @@ class TestNames:
             found = getattr(aten, name)(grad, result, 1, x.dtype)
             np.testing.assert_allclose(found.detach(), expected, atol=1e-12)
         image = numbers(1, 2, 6, 6).requires_grad_()
-        pooled, places = F.max_pool2d(image, 2, return_indices=True)
+        pooled, positions = F.max_pool2d(image, 2, return_indices=True)
         (expected,) = torch.autograd.grad(pooled.sum(), image)
         found = aten.max_pool2d_with_indices_backward(
-            torch.ones_like(pooled), image, [2, 2], [2, 2], [0, 0], [1, 1], False, places
+            torch.ones_like(pooled), image, [2, 2], [2, 2], [0, 0], [1, 1], False, positions
         )
         assert found.equal(expected)
 
@@ -223,7 +223,7 @@ class TestLinearCrossEntropy:
             lambda x, w: F.linear_cross_entropy(x, w, target, options=options), (x, w)
         )
 
-    def test_losses_at_places(self):
+    def test_losses_at_positions(self):
         x, w = numbers(5, 3), numbers(4, 2, 3)
         target = torch.tensor([[0, 1], [2, 3], [1, 1], [0, 0], [3, 2]])
         scores = torch.einsum("ni,cki->nck", x, w)
@@ -292,13 +292,13 @@ class TestPlaces:
 
     def test_gradients_by_frequency(self):
         table = numbers(4, 2).requires_grad_()
-        places = torch.tensor([[1, 2], [1, 1]])
-        F.embedding(places, table, scale_grad_by_freq=True).sum().backward()
+        positions = torch.tensor([[1, 2], [1, 1]])
+        F.embedding(positions, table, scale_grad_by_freq=True).sum().backward()
         assert table.grad[:, 0].tolist() == pytest.approx([0, 1, 1, 0])
-        still = F.embedding(places, table.detach(), sparse=True)
-        assert still.equal(table[places])
+        still = F.embedding(positions, table.detach(), sparse=True)
+        assert still.equal(table[positions])
         with pytest.raises(NotImplementedError, match="sparse"):
-            F.embedding(places, table, sparse=True)
+            F.embedding(positions, table, sparse=True)
 
 
 class TestComplex:

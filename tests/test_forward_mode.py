@@ -26,7 +26,7 @@ def drawn(entry, seed):
     """Tensors for an entry, directions of its floats, and the places of these."""
     arrays = entry.draw("float64", seed)
     generator = np.random.default_rng(seed + 1)
-    followed = [place for place, array in enumerate(arrays) if array.dtype.kind == "f"]
+    followed = [position for position, array in enumerate(arrays) if array.dtype.kind == "f"]
     tensors = [torch.from_numpy(array) for array in arrays]
     directions = tuple(
         [torch.from_numpy(np.asarray(generator.normal(size=arrays[n].shape))) for n in followed]
@@ -39,12 +39,12 @@ def of_floats(entry, tensors, followed):
 
     def function(*floats):
         given = list(tensors)
-        for place, value in zip(followed, floats, strict=True):
-            given[place] = value
+        for position, value in zip(followed, floats, strict=True):
+            given[position] = value
         made = as_tuple(entry.call(torch, *given))
         return tuple([x for x in made if x.is_floating_point()])
 
-    return function, tuple([tensors[place] for place in followed])
+    return function, tuple([tensors[position] for position in followed])
 
 
 def inner(first, second):
@@ -77,13 +77,13 @@ class TestEveryOperator:
         def loss(*floats):
             return sum([(x.double() ** 2).sum() for x in function(*floats)]) * 0.5
 
-        places = tuple(range(len(floats)))
-        gradients, products = jvp(grad(loss, places), floats, directions)
+        positions = tuple(range(len(floats)))
+        gradients, products = jvp(grad(loss, positions), floats, directions)
         again = grad(
             lambda *x: sum(
-                [(g * d).sum() for g, d in zip(grad(loss, places)(*x), directions, strict=True)]
+                [(g * d).sum() for g, d in zip(grad(loss, positions)(*x), directions, strict=True)]
             ),
-            places,
+            positions,
         )(*floats)
         for product, reference in zip(products, again, strict=True):
             np.testing.assert_allclose(product.numpy(), reference.numpy(), rtol=1e-8, atol=1e-8)

@@ -27,14 +27,14 @@ def test_generators_methods_and_classes():
         yield functions_of(sys._getframe())
 
     class Holder:
-        place = functions_of(sys._getframe())
+        position = functions_of(sys._getframe())
 
         def method(self):
             return functions_of(sys._getframe())
 
     assert next(generator()) == [generator]
     assert Holder().method() == [Holder.method]
-    assert all([x.__code__.co_name == "Holder" for x in Holder.place])
+    assert all([x.__code__.co_name == "Holder" for x in Holder.position])
 
 
 def test_a_frame_whose_function_has_another_code_by_now():

@@ -49,8 +49,8 @@ class TestDerivatives:
     def test_third_derivatives(self, x):
         third = jacfwd(jacrev(jacfwd(lambda x: (x**4).sum())))(x)
         expected = torch.zeros(4, 4, 4, dtype=torch.float64)
-        for place in range(4):
-            expected[place, place, place] = 24 * x[place]
+        for position in range(4):
+            expected[position, position, position] = 24 * x[position]
         equal(third, expected)
 
     def test_a_jacobian_has_the_shapes_of_output_and_input(self):

@@ -125,7 +125,7 @@ def test_keyword_arguments():
     assert values(y) == [8.0]
 
 
-def test_keyword_arguments_have_places():
+def test_keyword_arguments_have_positions():
     def forward(ctx, a, b, c=1):
         return a - b * c
 

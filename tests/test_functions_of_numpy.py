@@ -32,13 +32,13 @@ def test_gradients_of_reductions(function):
     assert made.requires_grad
     made.sum().backward()
     step = 1e-3
-    for place in ((0, 0), (1, 2)):
+    for position in ((0, 0), (1, 2)):
         moved = A.astype("f8")
-        moved[place] += step
+        moved[position] += step
         above = function(moved, axis=1).sum()
-        moved[place] -= 2 * step
+        moved[position] -= 2 * step
         slope = (above - function(moved, axis=1).sum()) / (2 * step)
-        assert x.grad[place].item() == pytest.approx(slope, rel=1e-3, abs=1e-3)
+        assert x.grad[position].item() == pytest.approx(slope, rel=1e-3, abs=1e-3)
 
 
 def test_arguments_of_reductions():

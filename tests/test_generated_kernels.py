@@ -99,10 +99,10 @@ def test_every_kernel_computes_what_numpy_does(
             kernel.py_func(args, 0, args.units)
     else:
         kernel(*given)
-    for place, values in zip(written, expected, strict=True):
-        np.testing.assert_allclose(given[place], values, rtol=1e-6)
-    for place in set(range(len(given))) - set(written):
-        np.testing.assert_array_equal(given[place], arguments[place])
+    for position, values in zip(written, expected, strict=True):
+        np.testing.assert_allclose(given[position], values, rtol=1e-6)
+    for position in set(range(len(given))) - set(written):
+        np.testing.assert_array_equal(given[position], arguments[position])
 
 
 def test_every_kernel_is_called():

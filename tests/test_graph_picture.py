@@ -178,7 +178,7 @@ def test_an_order_without_crossings_is_found():
 
 def test_neighbours_keep_their_distance():
     layout = arrange([10.0, 30.0, 20.0, 10.0], [(0, 3), (1, 3), (2, 3)], gap=5)
-    places = sorted(zip(layout.centers[:3], [10, 30, 20], strict=True))
-    for (one, wide), (other, high) in itertools.pairwise(places):
+    positions = sorted(zip(layout.centers[:3], [10, 30, 20], strict=True))
+    for (one, wide), (other, high) in itertools.pairwise(positions):
         assert other - one >= (wide + high) / 2 + 5 - 1e-9
     assert layout.width == pytest.approx(70)

@@ -34,7 +34,7 @@ def arguments(function: str, dtype: str, beyond: list[int], count: int = 4 * BLO
 
 
 #: Which elements are beyond the bound: none, one in a block, at the ends of blocks, in the rest.
-PLACES = {
+POSITIONS = {
     "within": [],
     "one": [BLOCK + 100],
     "ends": [0, 2 * BLOCK - 1, 3 * BLOCK],
@@ -43,17 +43,17 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", sorted(PLACES))
+@pytest.mark.parametrize("position", sorted(POSITIONS))
 @pytest.mark.parametrize(("function", "dtype"), GUARDED)
-def test_each_element_has_the_lowering_that_holds(function: str, dtype: str, place: str) -> None:
-    x = arguments(function, dtype, PLACES[place])
+def test_each_element_has_the_lowering_that_holds(function: str, dtype: str, position: str) -> None:
+    x = arguments(function, dtype, POSITIONS[position])
     result = pointwise(function)(numbagrad.from_numpy(x)).numpy()
     np.testing.assert_array_equal(result, expected(function, dtype, x))
 
 
 @pytest.mark.parametrize(("function", "dtype"), GUARDED)
 def test_in_place(function: str, dtype: str) -> None:
-    x = arguments(function, dtype, PLACES["ends"])
+    x = arguments(function, dtype, POSITIONS["ends"])
     tensor = numbagrad.from_numpy(x.copy())
     pointwise(function).into(tensor, (tensor,))
     np.testing.assert_array_equal(tensor.numpy(), expected(function, dtype, x))
@@ -61,7 +61,7 @@ def test_in_place(function: str, dtype: str) -> None:
 
 @pytest.mark.parametrize(("function", "dtype"), GUARDED)
 def test_strided(function: str, dtype: str) -> None:
-    x = arguments(function, dtype, PLACES["ends"])
+    x = arguments(function, dtype, POSITIONS["ends"])
     spread = np.repeat(x, 2)
     spread[1::2] = np.nan  # must not be looked at
     result = pointwise(function)(numbagrad.from_numpy(spread)[::2]).numpy()
@@ -85,7 +85,7 @@ def test_rows_are_blocks_of_their_own(function: str, dtype: str) -> None:
 
 @pytest.mark.parametrize(("function", "dtype"), GUARDED)
 def test_where_an_array_is_cut_does_not_matter(function: str, dtype: str) -> None:
-    x = arguments(function, dtype, PLACES["ends"])
+    x = arguments(function, dtype, POSITIONS["ends"])
     whole = pointwise(function)(numbagrad.from_numpy(x)).numpy()
     for cut in (1, 100, BLOCK - 1, BLOCK + 13):
         parts = [pointwise(function)(numbagrad.from_numpy(part)) for part in (x[:cut], x[cut:])]

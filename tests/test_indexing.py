@@ -80,8 +80,8 @@ def test_gradients_of_reading_and_assignment(key: Any) -> None:
 
 def repeats(key: Any) -> bool:
     """Whether a key names an element twice; then which value is written is open."""
-    places = np.arange(60).reshape(SHAPE)[key]
-    return len(np.unique(places)) < places.size
+    positions = np.arange(60).reshape(SHAPE)[key]
+    return len(np.unique(positions)) < positions.size
 
 
 def test_ints_beside_index_arrays_are_applied_first() -> None:
@@ -129,7 +129,7 @@ def test_an_index_that_is_changed_later_does_not_change_the_gradient() -> None:
 
 
 I3 = np.array([2, 0, 2])
-PLACES = np.random.default_rng(3).integers(0, 4, (2, 3, 5))
+POSITIONS = np.random.default_rng(3).integers(0, 4, (2, 3, 5))
 
 
 def put_along(a: Any, index: Any, values: Any, dim: int) -> Any:
@@ -146,16 +146,16 @@ def added_at(a: Any, key: Any, values: Any) -> Any:
 
 #: name: (on a tensor, on an ndarray)
 OPERATORS: dict[str, tuple[Build, Build]] = {
-    "gather": (lambda x: x.gather(1, torch.from_numpy(PLACES)),
-               lambda a: np.take_along_axis(a[:2], PLACES, 1)),
+    "gather": (lambda x: x.gather(1, torch.from_numpy(POSITIONS)),
+               lambda a: np.take_along_axis(a[:2], POSITIONS, 1)),
     "take_along_dim": (lambda x: torch.take_along_dim(x, torch.tensor([[[1], [3]]]), 1),
                        lambda a: a[:, [1, 3]][:, :, [0, 1, 2, 3, 4]]),
     "scatter": (lambda x: x.scatter(0, torch.tensor([[[1, 0]]]), x[2:, :1, :2] * 2),
                 lambda a: put_along(a[:, :1, :2], np.array([[[1, 0]]]), a[2:, :1, :2] * 2, 0)),
     "scatter a number": (lambda x: x.scatter(2, torch.tensor([[[1, 3]]]), 1.5),
                          lambda a: put_along(a[:1, :1], np.array([[[1, 3]]]), 1.5, 2)),
-    "scatter_add": (lambda x: x.scatter_add(1, torch.from_numpy(PLACES), x[:2, :3] * 2),
-                    lambda a: added_at(a, (np.arange(2)[:, None, None], PLACES, np.arange(5)),
+    "scatter_add": (lambda x: x.scatter_add(1, torch.from_numpy(POSITIONS), x[:2, :3] * 2),
+                    lambda a: added_at(a, (np.arange(2)[:, None, None], POSITIONS, np.arange(5)),
                                        a[:2, :3] * 2)),
     "index_select": (lambda x: x.index_select(0, torch.from_numpy(I3)), lambda a: a[I3]),
     "index_add": (lambda x: x.index_add(2, torch.from_numpy(I3), x[..., :3], alpha=2),
@@ -202,8 +202,8 @@ def test_every_dtype(dtype: str) -> None:
     x = torch.from_numpy(values)
     index = torch.from_numpy(I3)
     assert np.array_equal(x.index_select(1, index).numpy(), values[:, I3])
-    assert np.array_equal(x.gather(1, torch.from_numpy(PLACES)).numpy(),
-                          np.take_along_axis(values[:2], PLACES, 1))  # fmt: skip
+    assert np.array_equal(x.gather(1, torch.from_numpy(POSITIONS)).numpy(),
+                          np.take_along_axis(values[:2], POSITIONS, 1))  # fmt: skip
     twice = x.index_add(0, torch.tensor([0, 0]), x[1:]).numpy()
     # Half precision is added in float32 and rounded once.
     exact = values.astype(np.float32) if dtype == "float16" else values
@@ -234,7 +234,7 @@ def test_unique() -> None:
     assert torch.unique_consecutive(torch.tensor([1, 1, 3, 1])).tolist() == [1, 3, 1]
 
 
-def test_places_in_sorted_sequences() -> None:
+def test_positions_in_sorted_sequences() -> None:
     edges = torch.tensor([1.0, 2.0, 3.0])
     assert torch.bucketize(torch.tensor([0.0, 2.0, 9.0]), edges).tolist() == [0, 1, 3]
     assert torch.searchsorted(edges, torch.tensor([2.0]), right=True).tolist() == [2]
@@ -346,9 +346,9 @@ def test_a_mask_takes_one_element_of_any_dtype():
 def test_the_gradient_of_a_product_with_zeros(factors, first, include_self):
     x = torch.tensor([first, 1.0], dtype=torch.float64, requires_grad=True)
     y = torch.tensor(factors, dtype=torch.float64, requires_grad=True)
-    places = torch.tensor([0, 0])
+    positions = torch.tensor([0, 0])
     for reduce in (torch.scatter_reduce, torch.index_reduce):
-        arguments = (x, 0, places, y, "prod")
+        arguments = (x, 0, positions, y, "prod")
 
         def product(*arguments, reduce=reduce):
             return reduce(*arguments, include_self=include_self)

@@ -48,7 +48,7 @@ def test_written_views_close_no_reference_cycle() -> None:
 
 # --- memory that several elements share -----------------------------------------------------------
 
-PLACES = torch.tensor([0, 1])
+POSITIONS = torch.tensor([0, 1])
 ZEROS = torch.zeros(2, 3, dtype=torch.int64)
 SHARED = {
     "round": lambda x: x.round_(),
@@ -58,9 +58,9 @@ SHARED = {
     "scatter": lambda x: x.scatter_(0, ZEROS, 1.0),
     "scatter_add": lambda x: x.scatter_add_(0, ZEROS, torch.ones(2, 3)),
     "scatter_reduce": lambda x: x.scatter_reduce_(0, ZEROS, torch.ones(2, 3), "sum"),
-    "index_add": lambda x: x.index_add_(0, PLACES, torch.ones(2, 3)),
-    "index_reduce": lambda x: x.index_reduce_(0, PLACES, torch.ones(2, 3), "amax"),
-    "index_copy": lambda x: x.index_copy_(0, PLACES, torch.ones(2, 3)),
+    "index_add": lambda x: x.index_add_(0, POSITIONS, torch.ones(2, 3)),
+    "index_reduce": lambda x: x.index_reduce_(0, POSITIONS, torch.ones(2, 3), "amax"),
+    "index_copy": lambda x: x.index_copy_(0, POSITIONS, torch.ones(2, 3)),
     "masked_scatter": lambda x: x.masked_scatter_(torch.ones(3, 3).bool(), torch.ones(9)),
     "addmm": lambda x: x.addmm_(torch.ones(3, 3), torch.ones(3, 3)),
     "out": lambda x: torch.mm(torch.ones(3, 3), torch.ones(3, 3), out=x),
@@ -99,11 +99,11 @@ def test_a_result_that_the_dtype_cannot_hold() -> None:
 )
 def test_numbers_are_written_as_torch_converts_them(dtype: str, value: float, wanted: Any) -> None:
     kind = getattr(torch, dtype)
-    places = torch.tensor([0])
+    positions = torch.tensor([0])
     for x in (
         torch.ones(1, dtype=kind).fill_(value),
-        torch.ones(1, dtype=kind).index_fill(0, places, value),
-        torch.ones(1, dtype=kind).scatter(0, places, value),
+        torch.ones(1, dtype=kind).index_fill(0, positions, value),
+        torch.ones(1, dtype=kind).scatter(0, positions, value),
     ):
         assert x.item() == wanted
 

@@ -65,10 +65,10 @@ print("works", seen)
 """
 
 
-@pytest.mark.parametrize("place", [1, 2, 30, 100, 200, 10**6])
-def test_an_interrupted_import_is_finished(place, tmp_path):
+@pytest.mark.parametrize("position", [1, 2, 30, 100, 200, 10**6])
+def test_an_interrupted_import_is_finished(position, tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(place)],
+        [sys.executable, "-c", PROGRAM, str(position)],
         env={
             **os.environ,
             "NUMBAGRAD_CACHE_DIR": str(tmp_path),
@@ -79,7 +79,7 @@ def test_an_interrupted_import_is_finished(place, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     *interrupted, works = done.stdout.splitlines()
-    assert interrupted == ([] if place == 10**6 else ["interrupted True True"])
+    assert interrupted == ([] if position == 10**6 else ["interrupted True True"])
     assert works.startswith("works") and int(works.split()[1]) > 200
 
 

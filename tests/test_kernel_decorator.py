@@ -101,10 +101,10 @@ def test_a_kernel_of_words_takes_arrays_and_ints():
         assert np.array_equal(output, np.take_along_axis(source, index, 1))
 
     total, rows = np.ones((3, 2), np.float32), np.arange(8, dtype=np.float32).reshape(4, 2)
-    places = np.array([0, 2, 2, 0])
+    positions = np.array([0, 2, 2, 0])
     expected = total.copy()
-    np.add.at(expected, places, rows)
-    words = (total, rows, places, 3, 4, 2)
+    np.add.at(expected, positions, rows)
+    words = (total, rows, positions, 3, 4, 2)
     for output, *_ in both_ways(index_add["float32"], words, units=2):
         assert np.array_equal(output, expected)
 
@@ -180,17 +180,19 @@ def test_scratch_memory_of_a_function_stays_while_it_runs():
     from numbagrad.codegen.intrinsics import address_of_stack, int64, load, store
 
     def inner(value):
-        place = address_of_stack(4)
-        store(place, 0, value, int64)
-        return place
+        position = address_of_stack(4)
+        store(position, 0, value, int64)
+        return position
 
     def outer():
-        places = []
+        positions = []
         for value in range(3):
-            places.append(address_of_stack(4))
-            store(places[-1], 0, value, int64)
+            positions.append(address_of_stack(4))
+            store(positions[-1], 0, value, int64)
         inner(7)
-        return [int(load(place, 0, int64)) for place in places], len(addresses._running.owned)
+        return [int(load(position, 0, int64)) for position in positions], len(
+            addresses._running.owned
+        )
 
     values, owned = outer()
     assert values == [0, 1, 2] and owned >= 3

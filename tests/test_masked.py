@@ -73,7 +73,7 @@ def test_normalisations():
     assert masked.log_softmax(x, -1, mask=mask)[0, 1] == -math.inf
 
 
-def test_places_and_running_sums():
+def test_positions_and_running_sums():
     x, mask = tensors()
     assert masked.argmax(x, -1, mask=mask, dtype=torch.int64).tolist() == [2, 1]
     assert masked.argmin(x, -1, mask=mask, dtype=torch.int64).tolist() == [0, 0]

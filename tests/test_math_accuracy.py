@@ -155,7 +155,9 @@ RELATIVE = [lowering for lowering in LOWERINGS if lowering[0] != "gelu_gradient"
 
 
 @pytest.mark.parametrize(("function", "dtype", "kind"), RELATIVE)
-def test_error_is_at_most_two_units_in_the_last_place(function: str, dtype: str, kind: str) -> None:
+def test_error_is_at_most_two_units_in_the_last_position(
+    function: str, dtype: str, kind: str
+) -> None:
     count = 20000 if dtype == "float32" else 4000
     x = np.concatenate([random_inputs(dtype, count), edge_inputs(dtype)])
     x = x[within_bound(function, dtype, kind, x)]

@@ -115,9 +115,9 @@ def test_grids_by_numbers():
             found = torch.grid_sampler_2d(image, grid, mode, padding, True)
             assert torch.equal(found, F.grid_sample(image, grid, name, kind, True))
             assert torch.equal(found, torch.grid_sampler(image, grid, mode, padding, True))
-    volume, places = numbers(1, 1, 3, 3, 3), numbers(1, 2, 2, 2, 3)
-    found = torch.grid_sampler_3d(volume, places, 0, 0, False)
-    assert torch.equal(found, F.grid_sample(volume, places, align_corners=False))
+    volume, positions = numbers(1, 1, 3, 3, 3), numbers(1, 2, 2, 2, 3)
+    found = torch.grid_sampler_3d(volume, positions, 0, 0, False)
+    assert torch.equal(found, F.grid_sample(volume, positions, align_corners=False))
     with pytest.raises(RuntimeError, match="0, 1 or 2"):
         torch.grid_sampler(image, grid, 3, 0, True)
     with pytest.raises(RuntimeError, match="5 dimensions"):

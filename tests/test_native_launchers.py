@@ -382,9 +382,9 @@ def test_operators_of_lists_and_of_several_results(mode):
         both = joined(0, [a, b, a])
         assert both.grad_fn.next_edges == ((a, 0), None, (a, 0))
         assert both.grad_fn.values == ([(1, 3)] * 3, 0)
-        values, places = largest(both)
+        values, positions = largest(both)
         assert values.grad_fn.name() == "LargestBackward0" and values.output_nr == 0
-        assert places.grad_fn is None and not places.requires_grad
+        assert positions.grad_fn is None and not positions.requires_grad
         values.sum().backward()
         assert a.grad.tolist() == [[0.0, 0.0, 2.0]]
 

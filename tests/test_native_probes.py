@@ -11,7 +11,7 @@ from numbagrad.codegen.record import Record, fields_of
 from numbagrad.native import heads, probes
 
 #: Every place in a head of CPython or NumPy that launchers read, and how far off it is tried.
-PLACES = [
+POSITIONS = [
     (heads.ObjectHead, "type", 8), (heads.ArrayHead, "data", 8), (heads.ArrayHead, "dimensions", 4),
     (heads.ArrayHead, "shape", 8), (heads.ArrayHead, "strides", -8), (heads.ArrayHead, "base", 8),
     (heads.ArrayHead, "descriptor", -8), (heads.ArrayHead, "flags", 4),
@@ -32,17 +32,17 @@ def test_this_interpreter_is_known():
     assert probes.disagreement() is None
 
 
-@pytest.mark.parametrize(("head", "name", "by"), PLACES)
-def test_a_place_that_differs_is_noticed(head, name, by, monkeypatch):
+@pytest.mark.parametrize(("head", "name", "by"), POSITIONS)
+def test_a_position_that_differs_is_noticed(head, name, by, monkeypatch):
     field = fields_of(head)[name]
     monkeypatch.setattr(field, "offset", field.offset + by)
     assert probes.disagreement() is not None
 
 
-def test_all_places_are_probed():
+def test_all_positions_are_probed():
     records = [x for x in vars(heads).values() if isinstance(x, type) and issubclass(x, Record)]
     declared = {name for record in records for name in fields_of(record)}
-    assert {name for _, name, _ in PLACES} == declared - NOT_TRIED
+    assert {name for _, name, _ in POSITIONS} == declared - NOT_TRIED
 
 
 @pytest.mark.parametrize(

@@ -183,17 +183,17 @@ def largest_by_numpy(array, counts, windows):
     best = np.full((*array.shape[:2], *counts), lowest, array.dtype)
     # The number of the place in the kernel, and none where nothing was larger than the lowest.
     chosen = np.full(best.shape, -1, np.int16)
-    for number, (_, index) in enumerate(windows.places(counts)):
+    for number, (_, index) in enumerate(windows.positions(counts)):
         values = padded[index]
         larger = values > best
         if array.dtype.kind in "fV":
             larger |= np.isnan(values)
         np.copyto(best, values, where=larger)
         np.copyto(chosen, number, where=larger)
-    return _flat_places(chosen, windows, array.shape[2:])
+    return _flat_positions(chosen, windows, array.shape[2:])
 
 
-def _flat_places(chosen, windows, sizes):
+def _flat_positions(chosen, windows, sizes):
     """Indices in the flattened spatial dimensions, from numbers of places in the kernel."""
     counts = chosen.shape[2:]
     steps = np.cumprod([1, *sizes[:0:-1]])[::-1]

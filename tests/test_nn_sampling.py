@@ -25,17 +25,17 @@ def double(*shape, seed=0):
 # --- grid_sample ----------------------------------------------------------------------------------
 
 
-def reflected(place, low, high):
+def reflected(position, low, high):
     """A place thrown back at two mirrors until it lies between them."""
-    while high > low and not low <= place <= high:
-        place = 2 * low - place if place < low else 2 * high - place
-    return place if high > low else 0.0
+    while high > low and not low <= position <= high:
+        position = 2 * low - position if position < low else 2 * high - position
+    return position if high > low else 0.0
 
 
-def padded(place, size, padding, corners):
+def padded(position, size, padding, corners):
     if padding == "reflection":
-        place = reflected(place, *((0, size - 1) if corners else (-0.5, size - 0.5)))
-    return place if padding == "zeros" else min(max(place, 0.0), size - 1.0)
+        position = reflected(position, *((0, size - 1) if corners else (-0.5, size - 0.5)))
+    return position if padding == "zeros" else min(max(position, 0.0), size - 1.0)
 
 
 def cubic(x):
@@ -47,20 +47,20 @@ def cubic(x):
 
 def taps(coordinate, size, mode, padding, corners):
     """Places of elements and their weights, for one coordinate."""
-    place = (coordinate + 1) / 2 * (size - 1)
+    position = (coordinate + 1) / 2 * (size - 1)
     if not corners:
-        place = ((coordinate + 1) * size - 1) / 2
+        position = ((coordinate + 1) * size - 1) / 2
     if mode == "bicubic":
-        first = math.floor(place)
+        first = math.floor(position)
         return [
-            (padded(first + k, size, padding, corners), cubic(place - first - k))
+            (padded(first + k, size, padding, corners), cubic(position - first - k))
             for k in range(-1, 3)
         ]
-    place = padded(place, size, padding, corners)
+    position = padded(position, size, padding, corners)
     if mode == "nearest":
-        return [(float(np.rint(place)), 1.0)]
-    first = math.floor(place)
-    return [(first, 1 - (place - first)), (first + 1, place - first)]
+        return [(float(np.rint(position)), 1.0)]
+    first = math.floor(position)
+    return [(first, 1 - (position - first)), (first + 1, position - first)]
 
 
 def naive_samples(x, grid, mode, padding, corners):
@@ -72,7 +72,7 @@ def naive_samples(x, grid, mode, padding, corners):
             taps(c, n, mode, padding, corners) for c, n in zip(coordinates, sizes, strict=True)
         ]
         for combination in itertools.product(*lists):
-            where = [int(place) for place, _ in combination]
+            where = [int(position) for position, _ in combination]
             if all(0 <= w < n for w, n in zip(where, sizes, strict=True)):
                 weight = math.prod(weight for _, weight in combination)
                 made[(sample[0], slice(None), *sample[1:])] += (
@@ -122,8 +122,8 @@ class TestPlaces:
 
     def test_far_away_and_nowhere(self):
         x = ng.ones(1, 1, 3, 3, requires_grad=True)
-        places = [float("inf"), -float("inf"), float("nan"), 1e30]
-        grid = ng.tensor([[[[place, 0.0] for place in places]]])
+        positions = [float("inf"), -float("inf"), float("nan"), 1e30]
+        grid = ng.tensor([[[[position, 0.0] for position in positions]]])
         for mode in ("bilinear", "nearest", "bicubic"):
             made = F.grid_sample(x, grid, mode, align_corners=False)
             made.sum().backward()
@@ -157,13 +157,13 @@ class TestAffineGrid:
         theta = double(2, rank, rank + 1)
         made = F.affine_grid(theta, (2, 1, *sizes), corners).detach().numpy()
         assert made.shape == (2, *sizes, rank)
-        for place in np.ndindex(*sizes):
+        for position in np.ndindex(*sizes):
             base = [
                 -1 + 2 * p / (n - 1) if corners else -1 + (2 * p + 1) / n
-                for p, n in zip(place[::-1], sizes[::-1], strict=True)
+                for p, n in zip(position[::-1], sizes[::-1], strict=True)
             ]
             wanted = theta.detach().numpy() @ np.array([*base, 1.0])
-            np.testing.assert_allclose(made[(slice(None), *place)], wanted, atol=1e-12)
+            np.testing.assert_allclose(made[(slice(None), *position)], wanted, atol=1e-12)
 
     def test_the_identity_samples_the_image_itself(self):
         x = double(1, 2, 4, 5)

@@ -395,20 +395,20 @@ class TestGradients:
         """Inputs that need no gradient get none, and the others get the same one."""
         arrays = entry.draw("float64")
         together = self.gradients(entry, tensors(arrays, True))
-        for place, array in enumerate(arrays):
+        for position, array in enumerate(arrays):
             if array.dtype.kind != "f":
                 continue
             inputs = tensors(arrays)
-            inputs[place].requires_grad_()
-            if together[place] is None:
+            inputs[position].requires_grad_()
+            if together[position] is None:
                 assert not any(x.requires_grad for x in differentiable_call(entry)(*inputs))
                 continue
             alone = self.gradients(entry, inputs)
             for other, gradient in enumerate(alone):
-                if other != place:
+                if other != position:
                     assert gradient is None
                 else:
-                    np.testing.assert_allclose(gradient, together[place], rtol=1e-12, atol=1e-14)
+                    np.testing.assert_allclose(gradient, together[position], rtol=1e-12, atol=1e-14)
 
     @staticmethod
     def gradients(entry, inputs):
@@ -558,10 +558,10 @@ class TestErrors:
         """A list in the place of a tensor is named; or Python refuses it in the entry itself."""
         dtype = next(x for x in ("float64", "int64", "bool") if entry.admits(x))
         arrays = entry.draw(dtype)
-        for place in range(len(arrays)):
+        for position in range(len(arrays)):
             arguments = tensors(arrays)
-            arguments[place] = np.atleast_1d(arrays[place]).tolist()
-            if (entry.name, place) in TAKES_LISTS:
+            arguments[position] = np.atleast_1d(arrays[position]).tolist()
+            if (entry.name, position) in TAKES_LISTS:
                 entry.call(torch, *arguments)
                 continue
             with pytest.raises((TypeError, AttributeError)) as raised:

@@ -108,7 +108,7 @@ def test_cat_and_stack_are_copies_into_parts(dim):
     assert all([isinstance(operation, Pointwise) for operation in operations])
 
 
-def test_the_gradient_of_chunk_is_written_into_its_place():
+def test_the_gradient_of_chunk_is_written_into_its_position():
     def step(x, w):
         a, b, c = (x @ w).chunk(3, 1)
         loss = (torch.sigmoid(a) * torch.tanh(b) + c).pow(2).sum()

@@ -75,7 +75,7 @@ class TestIntegers:
         with pytest.raises(RuntimeError, match="only supports floating-point"):
             torch.frexp(torch.tensor([1]))
 
-    def test_places(self):
+    def test_positions(self):
         made = torch.unravel_index(torch.tensor([[3, 5], [0, 1]]), (2, 3))
         assert [x.tolist() for x in made] == [[[1, 1], [0, 0]], [[0, 2], [0, 1]]]
         assert torch.unravel_index(torch.tensor([7]), (2, 3))[0].tolist() == [0]

@@ -62,12 +62,12 @@ def test_layers_without_bias(mode):
 def test_gradients_of_gradients(mode):
     *tensors, _, steps = arguments(mode, Steps((2, 1), False), width=2)
     given = [x for x in tensors[:-1] if x is not None]
-    places = [k for k, x in enumerate(tensors[:-1]) if x is not None]
+    positions = [k for k, x in enumerate(tensors[:-1]) if x is not None]
 
     def layer(*chosen):
         passed = [None] * 8
-        for place, x in zip(places, chosen, strict=True):
-            passed[place] = x
+        for position, x in zip(positions, chosen, strict=True):
+            passed[position] = x
         return recurrent._OPERATORS[mode](*passed, mode, steps)[0]
 
     assert torch.autograd.gradcheck(layer, given)

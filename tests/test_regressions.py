@@ -221,11 +221,11 @@ def test_a_value_is_filled_in_once_however_often_its_index_is_named(dim, index):
     x = torch.rand(5, 5, dtype=torch.float64)
     weight = torch.arange(25.0, dtype=torch.float64).view(5, 5)
     value = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
-    places = torch.tensor(index)
-    (gradient,) = torch.autograd.grad((x.index_fill(dim, places, value) * weight).sum(), value)
+    positions = torch.tensor(index)
+    (gradient,) = torch.autograd.grad((x.index_fill(dim, positions, value) * weight).sum(), value)
     assert gradient == weight.index_select(dim, torch.tensor(sorted(set(index)))).sum()
-    assert torch.autograd.gradcheck(lambda value: x.index_fill(dim, places, value), value)
-    written = x.clone().index_fill_(dim, places, value)
+    assert torch.autograd.gradcheck(lambda value: x.index_fill(dim, positions, value), value)
+    written = x.clone().index_fill_(dim, positions, value)
     assert torch.autograd.grad((written * weight).sum(), value)[0] == gradient
 
 

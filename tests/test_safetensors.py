@@ -23,8 +23,8 @@ def _file(header, content=b""):
     return struct.pack("<Q", len(text)) + text + content
 
 
-def _entry(dtype="F32", shape=(2,), place=(0, 8), **more):
-    return {"dtype": dtype, "shape": list(shape), "data_offsets": list(place), **more}
+def _entry(dtype="F32", shape=(2,), position=(0, 8), **more):
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": list(position), **more}
 
 
 def _tensors():
@@ -109,15 +109,15 @@ def test_what_is_mapped_stays_out_of_the_file(tmp_path):
         (_file({"x": _entry(shape=(-2,))}, bytes(8)), "no list of sizes"),
         (_file({"x": _entry(shape=(2.0,))}, bytes(8)), "no list of sizes"),
         (_file({"x": _entry(shape=(True, 2))}, bytes(8)), "no list of sizes"),
-        (_file({"x": _entry(shape=(2**40, 2**40), place=(0, 2**82))}), "too large"),
-        (_file({"x": _entry(shape=(1,) * 65, place=(0, 4))}, bytes(4)), "too large"),
+        (_file({"x": _entry(shape=(2**40, 2**40), position=(0, 2**82))}), "too large"),
+        (_file({"x": _entry(shape=(1,) * 65, position=(0, 4))}, bytes(4)), "too large"),
         (_file({"x": _entry(shape=(3,))}, bytes(8)), "another number of bytes"),
-        (_file({"x": _entry(place=(8, 0))}, bytes(8)), "another number of bytes"),
-        (_file({"x": _entry(place=(0, 8, 8))}, bytes(8)), "no two numbers"),
-        (_file({"x": _entry(place=(0, 8.0))}, bytes(8)), "no two numbers"),
-        (_file({"x": _entry(place=(-8, 0))}, bytes(8)), "overlap"),
-        (_file({"x": _entry(place=(4, 12))}, bytes(12)), "leave a gap"),
-        (_file({"x": _entry(), "y": _entry(place=(4, 12))}, bytes(12)), "overlap"),
+        (_file({"x": _entry(position=(8, 0))}, bytes(8)), "another number of bytes"),
+        (_file({"x": _entry(position=(0, 8, 8))}, bytes(8)), "no two numbers"),
+        (_file({"x": _entry(position=(0, 8.0))}, bytes(8)), "no two numbers"),
+        (_file({"x": _entry(position=(-8, 0))}, bytes(8)), "overlap"),
+        (_file({"x": _entry(position=(4, 12))}, bytes(12)), "leave a gap"),
+        (_file({"x": _entry(), "y": _entry(position=(4, 12))}, bytes(12)), "overlap"),
         (_file({"x": _entry()}, bytes(7)), "other bytes"),
         (_file({"x": _entry()}, bytes(9)), "other bytes"),
         (_file({"x": _entry("BOOL", (2,), (0, 2))}, b"\x01\x02"), "neither 0 nor 1"),

@@ -222,7 +222,7 @@ def test_hooks_of_saved_tensors():
     x = leaf(2.0)
     with graph.saved_tensors_hooks(
         lambda t: packed.append(t) or len(packed) - 1,
-        lambda place: unpacked.append(place) or packed[place],
+        lambda position: unpacked.append(position) or packed[position],
     ):
         y = x.exp() * x
     assert len(packed) == 3  # the result of exp, and both factors

@@ -355,15 +355,15 @@ def test_a_file_with_another_byte_raises_or_reads_the_same():
     file = io.BytesIO()
     ng.save({"x": ng.arange(100.0)}, file)
     refused = 0
-    for place in range(0, len(file.getvalue()), 7):
+    for position in range(0, len(file.getvalue()), 7):
         content = bytearray(file.getvalue())
-        content[place] ^= 1 << place % 8
+        content[position] ^= 1 << position % 8
         try:
             loaded = ng.load(io.BytesIO(content))
         except (RuntimeError, pickle.UnpicklingError):
             refused += 1
         else:
-            assert list(loaded) == ["x"] and ng.equal(loaded["x"], ng.arange(100.0)), place
+            assert list(loaded) == ["x"] and ng.equal(loaded["x"], ng.arange(100.0)), position
     assert refused > 50
 
 

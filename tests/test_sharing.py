@@ -25,13 +25,13 @@ def test_what_shares_a_byte_is_never_apart(first):
     for name, other in PARTS.items():
         array = PARTS[first]
         shares = np.shares_memory(array, other)
-        places = [x.__array_interface__["data"][0] - start for x in (array, other)]
+        positions = [x.__array_interface__["data"][0] - start for x in (array, other)]
         views = [
-            View(memory, place, x.shape, x.strides, x.dtype)
-            for place, x in zip(places, (array, other), strict=True)
+            View(memory, position, x.shape, x.strides, x.dtype)
+            for position, x in zip(positions, (array, other), strict=True)
         ]
         assert meet(extent(array), extent(other)) == np.may_share_memory(array, other), name
-        assert may_overlap(array, other, *places) == overlap(*views), name
+        assert may_overlap(array, other, *positions) == overlap(*views), name
         assert overlap(*views) or not shares, name
         assert apart_or_same(array, other) == (
             array is other or not meet(extent(array), extent(other))

@@ -323,7 +323,7 @@ def test_every_public_name_is_seen_as_itself():
 
     x = torch.ones(2, 2)
     wrong = []
-    for owner, name, value in public_names.places():
+    for owner, name, value in public_names.positions():
         functions = [value]
         if isinstance(value, property):
             functions = [f for f in (value.fget, value.fset, value.fdel) if f is not None]

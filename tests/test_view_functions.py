@@ -87,7 +87,7 @@ def test_other_memory_or_no_view_at_all() -> None:
         base._rev_view_func_unsafe(view)
 
 
-def test_places_in_the_memory_of_complex_numbers_count_real_numbers() -> None:
+def test_positions_in_the_memory_of_complex_numbers_count_real_numbers() -> None:
     x = torch.arange(6).to(torch.complex64) * (1 + 2j)
     assert x.imag.as_strided((3,), (2,), 3).tolist() == [2, 4, 6]
     assert x.imag[1:].as_strided((2,), (2,)).tolist() == [2, 4]

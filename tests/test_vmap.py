@@ -141,7 +141,7 @@ class TestWrites:
         same(nested[1, 2], torch.stack([rows()[0, 1], rows()[1, 2]]))
 
     def test_writes_at_indices_of_samples(self):
-        x, places = torch.zeros(2, 3), torch.tensor([2, 0])
+        x, positions = torch.zeros(2, 3), torch.tensor([2, 0])
 
         def f(a, k):
             a = a.clone()
@@ -149,7 +149,7 @@ class TestWrites:
             a.index_add_(0, k.reshape(1), torch.ones(1))
             return a
 
-        same(vmap(f)(x, places), torch.tensor([[0.0, 0, 2], [2, 0, 0]]))
+        same(vmap(f)(x, positions), torch.tensor([[0.0, 0, 2], [2, 0, 0]]))
 
     def test_gradients_of_writes(self):
         x = rows().requires_grad_()

@@ -187,8 +187,8 @@ def gradients_of(function, floating):
     def gradients(*tensors):
         def loss(*chosen):
             given = list(tensors)
-            for place, tensor in zip(floating, chosen, strict=True):
-                given[place] = tensor
+            for position, tensor in zip(floating, chosen, strict=True):
+                given[position] = tensor
             return weighted_sum(function(*given))
 
         where = tuple(range(len(floating)))
@@ -205,8 +205,8 @@ def assert_like_a_loop(function, tensors, mapped):
         results(function(*[x[n] if m else x for x, m in zip(given, mapped, strict=True)]))
         for n in range(SAMPLES)
     ]
-    for place, result in enumerate(made):
-        expected = np.stack([each[place].detach().numpy() for each in wanted])
+    for position, result in enumerate(made):
+        expected = np.stack([each[position].detach().numpy() for each in wanted])
         np.testing.assert_allclose(result.detach().numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
@@ -229,6 +229,6 @@ def test_samples_are_computed_as_one_by_one(name):
 def test_gradients_of_samples_are_those_of_a_loop(name):
     function, *kinds = CASES[name]
     tensors = [drawn(kind, np.random.default_rng(0)) for kind in kinds]
-    floating = [place for place, kind in enumerate(kinds) if kind[0] == "float"]
+    floating = [position for position, kind in enumerate(kinds) if kind[0] == "float"]
     for mapped in choices(len(kinds)):
         assert_like_a_loop(gradients_of(function, floating), tensors, mapped)

@@ -57,10 +57,10 @@ def operands(entry, mapped, dim):
     """The operands of an entry, those mapped with the samples along ``dim``; and the dims."""
     draws = [entry.draw(dtype_of(entry), seed) for seed in range(SAMPLES)]
     tensors = [
-        torch.from_numpy(np.ascontiguousarray(np.stack([draw[place] for draw in draws], dim)))
+        torch.from_numpy(np.ascontiguousarray(np.stack([draw[position] for draw in draws], dim)))
         if is_mapped
-        else torch.from_numpy(draws[0][place])
-        for place, is_mapped in enumerate(mapped)
+        else torch.from_numpy(draws[0][position])
+        for position, is_mapped in enumerate(mapped)
     ]
     return tensors, tuple(dim if is_mapped else None for is_mapped in mapped)
 
@@ -76,8 +76,8 @@ def assert_like_a_loop(function, tensors, dims):
         )
         for n in range(SAMPLES)
     ]
-    for place, result in enumerate(made):
-        expected = np.stack([each[place].detach().numpy() for each in wanted])
+    for position, result in enumerate(made):
+        expected = np.stack([each[position].detach().numpy() for each in wanted])
         assert result.detach().numpy().dtype == expected.dtype
         np.testing.assert_allclose(result.detach().numpy(), expected, rtol=1e-9, atol=1e-9)
 
@@ -104,7 +104,7 @@ def test_gradients_of_samples_are_those_of_a_loop(entry):
         if is_dynamic(entry, mapped):
             continue
         tensors, dims = operands(entry, mapped, 0)
-        floating = [place for place, x in enumerate(tensors) if x.is_floating_point()]
+        floating = [position for position, x in enumerate(tensors) if x.is_floating_point()]
         gradients = gradients_of(lambda *xs: as_tuple(entry.call(torch, *xs)), floating)
         assert_like_a_loop(gradients, tensors, dims)
 
@@ -116,7 +116,7 @@ def test_gradients_of_a_batch_are_those_of_its_samples(entry):
     if is_dynamic(entry, mapped):
         return
     tensors, dims = operands(entry, mapped, 0)
-    floating = [place for place, x in enumerate(tensors) if x.is_floating_point()]
+    floating = [position for position, x in enumerate(tensors) if x.is_floating_point()]
     call = lambda *xs: tuple(as_tuple(entry.call(torch, *xs)))  # noqa: E731
 
     def gradients(function):

@@ -342,12 +342,12 @@ def an_update_of_a_dict_of_an_object():
 @issue(128071)
 def layers_that_are_told_apart_by_a_number():
     class Layer(nn.Module):
-        def __init__(self, place):
+        def __init__(self, position):
             super().__init__()
-            self.place = place
+            self.position = position
 
         def forward(self, x):
-            return x.sin() if self.place % 2 else x.cos()
+            return x.sin() if self.position % 2 else x.cos()
 
     layers = nn.ModuleList([Layer(k) for k in range(4)])
 
@@ -356,7 +356,7 @@ def layers_that_are_told_apart_by_a_number():
             x = layer(x)
         return x
 
-    return World(step, lambda k: setattr(layers[k % 4], "place", k))
+    return World(step, lambda k: setattr(layers[k % 4], "position", k))
 
 
 @issue(188752)

@@ -36,12 +36,12 @@ class Call:
     #: Of the call of a module: what the module is made with.
     constructor: tuple[Any, ...] | None = None
 
-    def replaced(self, place: int | str, value: Any) -> Call:
+    def replaced(self, position: int | str, value: Any) -> Call:
         """The same with another value for one argument."""
-        if isinstance(place, str):
-            named = [x for x in self.keywords if x[0] != place]
-            return Call(self.path, self.arguments, (*named, (place, value)), self.constructor)
-        changed = (*self.arguments[:place], value, *self.arguments[place + 1 :])
+        if isinstance(position, str):
+            named = [x for x in self.keywords if x[0] != position]
+            return Call(self.path, self.arguments, (*named, (position, value)), self.constructor)
+        changed = (*self.arguments[:position], value, *self.arguments[position + 1 :])
         return Call(self.path, changed, self.keywords, self.constructor)
 
 
@@ -289,13 +289,13 @@ _KINDS = ("None", "text", "an empty list", "an object", "no dimensions", "a larg
 def wrong_calls(call: Call) -> Iterator[WrongCall]:
     """Calls that differ from a right one in one argument."""
     repeats = _repeats(call.path)
-    places: list[tuple[int | str, Any]] = [*enumerate(call.arguments), *call.keywords]
+    positions: list[tuple[int | str, Any]] = [*enumerate(call.arguments), *call.keywords]
     if call.path.startswith("Tensor."):
-        del places[0]
-    for place, x in places:
+        del positions[0]
+    for position, x in positions:
         for what, value in wrong_values(x):
             if not repeats or what in _KINDS:
-                yield WrongCall(call.replaced(place, value), f"{place}: {what}")
+                yield WrongCall(call.replaced(position, value), f"{position}: {what}")
     if call.arguments:
         yield WrongCall(replace(call, arguments=call.arguments[:-1]), "one fewer")
         more = (*call.arguments, Something())

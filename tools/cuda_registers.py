@@ -44,8 +44,8 @@ def ptxas() -> str:
         FileNotFoundError: without it.
     """
     found = importlib.util.find_spec("nvidia")
-    for place in found.submodule_search_locations or () if found is not None else ():
-        for path in sorted(pathlib.Path(place).glob("*/bin/ptxas")):
+    for position in found.submodule_search_locations or () if found is not None else ():
+        for path in sorted(pathlib.Path(position).glob("*/bin/ptxas")):
             return str(path)
     path = shutil.which("ptxas")
     if path is None:
@@ -95,7 +95,7 @@ def family(source: Source) -> str:
         return "losses"
     if "segments" in words:
         return "reductions"
-    if {"order", "places"} <= words:
+    if {"order", "positions"} <= words:
         return "indexing and lifted"
     if "outer_size" in words:
         return "rows and scans"

@@ -179,11 +179,11 @@ def _pointwise(source: str) -> tuple[str, str]:
     outputs = len([name for name, _, _ in operands if name.startswith("out")])
     lines += [f"outputs={outputs},"] if outputs > 1 else []
     first, step = layout.ARGUMENT_OPERANDS, layout.OPERAND_WORDS
-    places = [f"{first + step * k} ({operand[0]})" for k, operand in enumerate(operands)]
+    positions = [f"{first + step * k} ({operand[0]})" for k, operand in enumerate(operands)]
     words = (
         "args: address of int64 words (numbagrad/kernels/layout.py): the number of dimensions, 1; "
         "their sizes; and for each operand its address, and its strides, which nobody reads, since "
-        f"arrays are contiguous. The addresses are words {', '.join(places)}."
+        f"arrays are contiguous. The addresses are words {', '.join(positions)}."
     )
     taken = textwrap.indent("\n".join(lines), " " * 8)
     decorator = f'@kernel(\n    code="formula",\n    takes=Operands(\n{taken}\n    ),\n)'

@@ -140,8 +140,8 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
             raise ValueError("take: axis must be given for an array of several dimensions")
         axis = 0
     size = x.shape[axis]
-    places = indices.long()
-    return torch.index_select(x, axis, torch.where(places < 0, places + size, places))
+    positions = indices.long()
+    return torch.index_select(x, axis, torch.where(positions < 0, positions + size, positions))
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -150,11 +150,11 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     shape = torch.broadcast_shapes(
         *[s[:along] + (1,) + s[along + 1 :] for s in (tuple(x.shape), tuple(indices.shape))]
     )
-    x, places = [
+    x, positions = [
         t.expand(*shape[:along], t.shape[along], *shape[along + 1 :]) for t in (x, indices.long())
     ]
-    places = torch.where(places < 0, places + x.shape[along], places)
-    return torch.gather(x, along, places)
+    positions = torch.where(positions < 0, positions + x.shape[along], positions)
+    return torch.gather(x, along, positions)
 
 
 # --- searching ------------------------------------------------------------------------------------

@@ -23,17 +23,17 @@ def positional(forward: Any, args: Any, kwargs: Any, separate_context: bool) -> 
     for name, value in kwargs.items():
         if name not in names:
             raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
-        place = names.index(name)
-        if place < len(args):
+        position = names.index(name)
+        if position < len(args):
             raise TypeError(f"forward() got multiple values for argument '{name}'")
-        named[place] = value
-    places = range(len(args), 1 + max(named, default=-1))
-    for place in places:
-        if place not in named:
+        named[position] = value
+    positions = range(len(args), 1 + max(named, default=-1))
+    for position in positions:
+        if position not in named:
             raise TypeError(
-                f"forward() missing required argument: '{names[place]}' (position {place})"
+                f"forward() missing required argument: '{names[position]}' (position {position})"
             )
-    return (*args, *[named[place] for place in places])
+    return (*args, *[named[position] for position in positions])
 
 
 @functools.lru_cache(maxsize=1024)

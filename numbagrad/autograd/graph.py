@@ -343,14 +343,14 @@ class _AllGradients:
         #: by walk: how many gradients are still to come, and the gradients
         self.walks: dict[int, tuple[list[int], list[Any]]] = {}
 
-    def __call__(self, place: int, grad: Any) -> None:
+    def __call__(self, position: int, grad: Any) -> None:
         walk = _current_graph_task_id()
         with self.lock:
             if walk not in self.walks:
                 expected = sum([_will_engine_execute_node(node) for node in self.nodes])
                 self.walks[walk] = [expected], [None] * len(self.nodes)
             left, gradients = self.walks[walk]
-            gradients[place] = grad
+            gradients[position] = grad
             left[0] -= 1
             done = left[0] == 0
             if done:
@@ -367,7 +367,7 @@ class _FirstGradient:
         self.lock = threading.RLock()
         self.seen: set[int] = set()
 
-    def __call__(self, place: int, grad: Any) -> None:
+    def __call__(self, position: int, grad: Any) -> None:
         walk = _current_graph_task_id()
         with self.lock:
             first = walk not in self.seen

@@ -228,8 +228,8 @@ class Node:
     # Saved tensors, as users see them. Subclasses that save name what they save.
 
     def _saved_fields(self) -> dict[str, tuple[str, Any]]:
-        """The values of ``_saved_*``: by name ``("tensor", place)``, ``("tensors", places)`` or
-        ``("value", function of nothing)``."""
+        """The values of ``_saved_*``: by name ``("tensor", position)``,
+        ``("tensors", positions)`` or ``("value", function of nothing)``."""
         return {}
 
     def _possible_fields(self) -> Iterable[str]:
@@ -242,11 +242,11 @@ class Node:
     def _set_saved_entries(self, entries: tuple[Any, ...]) -> None:
         self.saved = entries
 
-    def _unpack_entry(self, place: int) -> Any:
+    def _unpack_entry(self, position: int) -> Any:
         entries = self._saved_entries()
         if entries is None:
             raise RuntimeError(FREED)
-        return unpack_entries(entries[place : place + 1], self)[0]
+        return unpack_entries(entries[position : position + 1], self)[0]
 
     def _look_up(self, name: str, raw: bool) -> Any:
         found = self._saved_fields().get(name)
@@ -263,7 +263,7 @@ class Node:
         if kind == "tensors":
             if self._saved_entries() is None:
                 raise RuntimeError(FREED)
-            return tuple([self._saved_field("tensor", place, raw) for place in what])
+            return tuple([self._saved_field("tensor", position, raw) for position in what])
         if raw:
             return SavedTensor.of(self, what)
         return None if what is None else self._unpack_entry(what)

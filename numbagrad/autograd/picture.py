@@ -216,10 +216,10 @@ class _Reader:
         if not hasattr(node, "restore"):
             return
         restore: Any = node.restore
-        for place, edge in enumerate(node.next_edges):
+        for position, edge in enumerate(node.next_edges):
             if edge is None or not isinstance(edge[0], Node) or edge in self.known:
                 continue
-            how = None if restore is None else restore[place]
+            how = None if restore is None else restore[position]
             if how is not None:
                 self.known[edge] = (tuple(how[0]), how[1].name)
             elif (node, 0) in self.known:
@@ -343,8 +343,8 @@ def _draw(found: Graph) -> str:
     for (first, last), bends in zip(found.edges, layout.bends, strict=True):
         above, below = layout.layers[first], layout.layers[last]
         points = [(layout.centers[first], tops[above] + _height(texts[first]))]
-        for layer, place in bends:  # straight past the boxes of the layer
-            points += [(place, tops[layer]), (place, tops[layer] + heights[layer])]
+        for layer, position in bends:  # straight past the boxes of the layer
+            points += [(position, tops[layer]), (position, tops[layer] + heights[layer])]
         points += [(layout.centers[last], tops[below])]
         line = [(_MARGIN + x, y) for x, y in points]
         parts.append(curve(line, 'stroke="#889" stroke-width="1.2"'))
@@ -353,9 +353,9 @@ def _draw(found: Graph) -> str:
         y = tops[layout.layers[number]]
         style = f'rx="4" fill="{_FILLS[item.kind]}" stroke="#667"'
         box = [rectangle(x, y, widths[number], _height(lines), style)]
-        for place, line_text in enumerate(lines):
-            look = f'fill="{INK}"' if place else 'font-weight="bold"'
-            box.append(words(x + _PADDING, y + _LINE * (place + 1), line_text, look))
+        for position, line_text in enumerate(lines):
+            look = f'fill="{INK}"' if position else 'font-weight="bold"'
+            box.append(words(x + _PADDING, y + _LINE * (position + 1), line_text, look))
         parts.append(group("\n".join([item.kind, *lines[:2], *item.saved]), box))
     width = max(layout.width, text_width(_title(found)) * 1.4) + 2 * _MARGIN
     height = (tops[-1] + heights[-1] if tops else _TOP) + _MARGIN

@@ -250,10 +250,10 @@ class Schedule:
         ready = [self._entry(node) for node in nodes if not waiting[node]]
         heapq.heapify(ready)
         #: by own sequence number: the place in the order
-        self._places: dict[int, int] = {}
+        self._positions: dict[int, int] = {}
         while ready:
             node = heapq.heappop(ready)[-1]
-            self._places[node.sequence_nr] = len(self._places)
+            self._positions[node.sequence_nr] = len(self._positions)
             for target in self._inputs(node):
                 waiting[target] -= 1
                 if not waiting[target]:
@@ -269,7 +269,7 @@ class Schedule:
 
     def take(self, ready: list[int]) -> int:
         """Take the number of the next node out of ``ready``, which has the negated ones."""
-        number = min(ready, key=lambda negated: self._places[-negated])
+        number = min(ready, key=lambda negated: self._positions[-negated])
         ready.remove(number)
         return number
 

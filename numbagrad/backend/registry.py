@@ -200,11 +200,11 @@ def shared_by(operator: str, values: Iterable[Any]) -> Backend | None:
     found = next((own for x in arrays if (own := foreign(x)) is not None), None)
     if found is None:
         return None
-    places = list(dict.fromkeys([str(device_of(x)) for x in arrays]))
-    if len(places) > 1:
+    positions = list(dict.fromkeys([str(device_of(x)) for x in arrays]))
+    if len(positions) > 1:
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
-            f"{places[0]} and {places[1]}! (when checking the arguments of {operator})"
+            f"{positions[0]} and {positions[1]}! (when checking the arguments of {operator})"
         )
     return found
 

@@ -92,8 +92,8 @@ class StridedArray:
         self: Same, shape: Sequence[int], strides: Sequence[int], offset: int = 0, dtype: Any = None
     ) -> Same:
         """A view of the same memory, ``offset`` bytes behind the first element."""
-        place = self._offset + offset
-        return type(self)(self.block, place, shape, strides, dtype or self.dtype, self)
+        position = self._offset + offset
+        return type(self)(self.block, position, shape, strides, dtype or self.dtype, self)
 
     def view(self: Same, dtype: Any = None) -> Same:
         """The same elements, or the same bits as elements of another dtype of the same size."""
@@ -146,8 +146,8 @@ class StridedArray:
         if not all([x is None or x is Ellipsis or isinstance(x, int | slice) for x in entries]):
             raise TypeError("views are made by ints, slices, None and Ellipsis")
         missing = self.ndim - sum([x is not None and x is not Ellipsis for x in entries])
-        place = entries.index(Ellipsis) if Ellipsis in entries else len(entries)
-        entries[place : place + 1] = [slice(None)] * missing
+        position = entries.index(Ellipsis) if Ellipsis in entries else len(entries)
+        entries[position : position + 1] = [slice(None)] * missing
         shape: list[int] = []
         strides: list[int] = []
         offset = dim = 0
@@ -217,22 +217,22 @@ def strides_of_reshaped(array: StridedArray, shape: Sequence[int]) -> Sequence[i
         return strides_in_order(shape, array.itemsize)
     old = [(n, s) for n, s in zip(array.shape, array.strides, strict=True) if n != 1]
     strides: list[int] = []
-    place = 0
+    position = 0
     rest, step = 1, 0  # of the group of old dimensions that is being taken apart
     for size in shape:
         if size == 1:
             strides.append(0)
             continue
         if rest == 1:
-            (rest, step), place = old[place], place + 1
+            (rest, step), position = old[position], position + 1
             step *= rest
         while rest % size:  # the next old dimension has to follow without a gap
-            if place == len(old):
+            if position == len(old):
                 return None
-            more, inner = old[place]
+            more, inner = old[position]
             if step // rest != more * inner:
                 return None
-            place += 1
+            position += 1
             rest, step = rest * more, inner * rest * more
         rest //= size
         step //= size

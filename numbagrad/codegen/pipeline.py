@@ -97,8 +97,8 @@ def _copy_constants(blocks: list[ir.Block], repeated: set[str]) -> None:
     for block, assign in list(_assignments(blocks)):
         if isinstance(assign.value, ir.Global | ir.FreeVar) and assign.target.name in repeated:
             copy = block.scope.make_temp(assign.loc)
-            place = block.body.index(assign)
-            block.body.insert(place, ir.Assign(assign.value, copy, assign.loc))
+            position = block.body.index(assign)
+            block.body.insert(position, ir.Assign(assign.value, copy, assign.loc))
             assign.value = copy
 
 

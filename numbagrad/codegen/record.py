@@ -48,7 +48,7 @@ class Field(Generic[_Value]):
     offset: int
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """Words from the start of the record."""
         return self.offset // WORD_BYTES
 
@@ -75,10 +75,10 @@ class Word(Field[int]):
     """A number, or an address that is taken as one."""
 
     def read(self, words: WordArray) -> int:
-        return int(words[self.place])
+        return int(words[self.position])
 
     def write(self, words: WordArray, value: int) -> None:
-        words[self.place] = value
+        words[self.position] = value
 
 
 class Shared(Word):
@@ -113,11 +113,11 @@ class Pointer(Field[Any]):
         self.record = record
 
     def read(self, words: WordArray) -> Any:
-        address = int(words[self.place])
+        address = int(words[self.position])
         return address if self.record is None or address == 0 else self.record(address)
 
     def write(self, words: WordArray, value: int) -> None:
-        words[self.place] = value
+        words[self.position] = value
 
 
 class Words(Field[WordArray]):
@@ -127,7 +127,7 @@ class Words(Field[WordArray]):
         self.bytes = WORD_BYTES * count
 
     def read(self, words: WordArray) -> WordArray:
-        return words[self.place : self.place + self.bytes // WORD_BYTES]
+        return words[self.position : self.position + self.bytes // WORD_BYTES]
 
     def write(self, words: WordArray, value: Any) -> None:
         self.read(words)[:] = value
@@ -145,7 +145,7 @@ class Nested(Field[_Inner]):
         self.alignment = record._alignment
 
     def read(self, words: WordArray) -> _Inner:
-        return self.record(words[self.place : self.place + size_of(self.record)])
+        return self.record(words[self.position : self.position + size_of(self.record)])
 
 
 class Records(Field[WordArray]):
@@ -158,7 +158,7 @@ class Records(Field[WordArray]):
 
     def read(self, words: WordArray) -> WordArray:
         size = size_of(self.record)
-        found = words[self.place : self.place + self.bytes // WORD_BYTES]
+        found = words[self.position : self.position + self.bytes // WORD_BYTES]
         return found.reshape(-1, size)
 
 

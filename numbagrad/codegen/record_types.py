@@ -210,17 +210,17 @@ def _address_of(builder, kind, address, index):
 @lower_builtin(operator.getitem, RecordType, types.int64)
 def _item(context, builder, signature, arguments):
     kind = signature.args[0]
-    place = _address_of(builder, kind, *arguments)
+    position = _address_of(builder, kind, *arguments)
     if kind.record is not None:
-        return place
-    return builder.load(builder.inttoptr(place, _WORD.as_pointer()))
+        return position
+    return builder.load(builder.inttoptr(position, _WORD.as_pointer()))
 
 
 @lower_builtin(operator.setitem, RecordType, types.int64, types.int64)
 def _set_item(context, builder, signature, arguments):
     address, index, value = arguments
-    place = _address_of(builder, signature.args[0], address, index)
-    builder.store(value, builder.inttoptr(place, _WORD.as_pointer()))
+    position = _address_of(builder, signature.args[0], address, index)
+    builder.store(value, builder.inttoptr(position, _WORD.as_pointer()))
 
 
 # --- addresses ------------------------------------------------------------------------------------

@@ -23,9 +23,9 @@ class ArgumentNumbers:
     """
 
     def __init__(self, leaves: Sequence[Any], inputs: NumberInputs):
-        self.places = [k for k, leaf in enumerate(leaves) if is_free(leaf)]
-        self.free = [k for k in self.places if k in inputs.values and k not in inputs.pinned]
-        self._expected = [(k, leaves[k]) for k in self.places if k not in self.free]
+        self.positions = [k for k, leaf in enumerate(leaves) if is_free(leaf)]
+        self.free = [k for k in self.positions if k in inputs.values and k not in inputs.pinned]
+        self._expected = [(k, leaves[k]) for k in self.positions if k not in self.free]
         self.inputs = inputs
         #: The arguments that compiled code has learned.
         self._learned: Sequence[Any] = ()
@@ -85,13 +85,13 @@ def with_inputs(
     args: tuple[Any, ...], kwargs: dict[str, Any], inputs: NumberInputs
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call, with the numbers that say how they are used."""
-    place = 0
+    position = 0
     found = []
     for value in (*args, *kwargs.values()):
         # An empty container has the place of what comes after it.
-        given = is_free(value) and place in inputs.values
-        found.append(inputs.number(place) if given else value)
-        place += len(flatten(value)[0])
+        given = is_free(value) and position in inputs.values
+        found.append(inputs.number(position) if given else value)
+        position += len(flatten(value)[0])
     return tuple(found[: len(args)]), dict(zip(kwargs, found[len(args) :], strict=True))
 
 
@@ -106,12 +106,12 @@ def with_plain_numbers(result: Any) -> Any:
 
 def direct_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, float]:
     """The numbers that are arguments themselves, by their places among the leaves."""
-    place = 0
+    position = 0
     found = {}
     for value in (*args, *kwargs.values()):
         if is_free(value):
-            found[place] = value
-        place += len(flatten(value)[0])
+            found[position] = value
+        position += len(flatten(value)[0])
     return found
 
 

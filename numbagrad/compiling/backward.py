@@ -90,7 +90,7 @@ class Walk:
             else new_tensor(_laid(gradient._array, view))
             for gradient, view in zip(gradients, self.roots, strict=True)
         ]
-        read = [kept[place] for place in self.reads]
+        read = [kept[position] for position in self.reads]
         call = self._call
         made: Sequence[Array]
         if call is None:
@@ -99,9 +99,9 @@ class Walk:
             made = call(*laid, *map(new_tensor, read))
         return [
             None
-            if place is None
-            else new_tensor(made[place] if view is None else as_view(made[place], view))
-            for place, view in self._places
+            if position is None
+            else new_tensor(made[position] if view is None else as_view(made[position], view))
+            for position, view in self._positions
         ]
 
     @functools.cached_property
@@ -116,25 +116,25 @@ class Walk:
     def direct(self) -> DirectBackward | None:
         """The walk from a node in one call; None if there is none, or not yet."""
         if self._direct is None and self._may_be_direct and direct_backward.is_ready():
-            places = [place for place, _ in self._places]
+            positions = [position for position, _ in self._positions]
             self._direct = DirectBackward(
-                CompiledFunctionBackward, self.program, self.roots, self.reads, places
+                CompiledFunctionBackward, self.program, self.roots, self.reads, positions
             )
         return self._direct
 
     @functools.cached_property
     def _may_be_direct(self) -> bool:
-        whole = all([part is None for _, part in self._places])
+        whole = all([part is None for _, part in self._positions])
         return self._call is not None and whole and not is_long(self.program)
 
     @functools.cached_property
-    def _places(self) -> list[tuple[int | None, View | None]]:
+    def _positions(self) -> list[tuple[int | None, View | None]]:
         """For the gradient of each input the number of the result, and the view if it is a part."""
-        places = {memory: k for k, memory in enumerate(self.program.results)}
+        positions = {memory: k for k, memory in enumerate(self.program.results)}
         return [
             (None, None)
             if view is None
-            else (places[view.memory], None if view == whole(view.memory) else view)
+            else (positions[view.memory], None if view == whole(view.memory) else view)
             for view in self.results
         ]
 
@@ -164,9 +164,9 @@ class Backward:
     direct: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
-        places = {memory: k for k, memory in enumerate([*self.saved, *self.given])}
+        positions = {memory: k for k, memory in enumerate([*self.saved, *self.given])}
         for walk in (self.together, *self.alone):
-            walk.reads = [places[memory] for memory in walk.kept]
+            walk.reads = [positions[memory] for memory in walk.kept]
 
     @property
     def gradients(self) -> list[View]:
@@ -202,8 +202,8 @@ class Backward:
         ]
         made = self.together.run(given, kept, numbers)
         return [
-            gradient if any([self.reached[k][place] for k in chosen]) else None
-            for place, gradient in enumerate(made)
+            gradient if any([self.reached[k][position] for k in chosen]) else None
+            for position, gradient in enumerate(made)
         ]
 
     @property

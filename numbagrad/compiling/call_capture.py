@@ -30,7 +30,7 @@ from .argument_numbers import with_inputs, with_plain_numbers
 from .backward import CannotDifferentiate, capture_backward, nodes_behind
 from .captured_call import CapturedCall
 from .change_finder import ChangeFinder
-from .effects import Live, Place, Unusable
+from .effects import Live, Position, Unusable
 from .effects_of_call import EffectsOfCall
 from .listening import listening
 from .memory_layout import Layout, shared
@@ -247,7 +247,7 @@ class CallCapture:
         trace = self.trace
         before.forget([each.old for each in self.assigned])
         owners = Owners()
-        owners.find(trace, before.places, before.arrays)
+        owners.find(trace, before.positions, before.arrays)
         found = EffectsOfCall(trace, reachable, before, owners, self.is_piece)
         effects = found.find(self.args, self.kwargs, result, self.assigned)
         results, count, own = found.results, len(trace.operations), set()
@@ -255,9 +255,9 @@ class CallCapture:
             effects.backward, count = self._backward(found, before, results, owners)
             own = {view.memory for view in effects.backward.backward.gradients}
         copies = dict(before.copies)
-        owners.find(trace, before.places, before.arrays)
+        owners.find(trace, before.positions, before.arrays)
         for array in trace.constants:
-            owners[trace.memory(array)] = Place(new_tensor(array), None), trace.view(array)
+            owners[trace.memory(array)] = Position(new_tensor(array), None), trace.view(array)
             copies[id(array)] = array
         self._check_memory({*owners, *own})
         operations = optimise(trace.operations[:count], results, self._passes())
@@ -276,14 +276,14 @@ class CallCapture:
             memory.release()
         flags, of_gradients = (
             [
-                before.state(place).requires_grad
-                for place in before.places
-                if place.of_gradient is of_gradient and place.argument is None
+                before.state(position).requires_grad
+                for position in before.positions
+                if position.of_gradient is of_gradient and position.argument is None
             ]
             for of_gradient in (False, True)
         )
         return CapturedCall(
-            reachable, self.leaves, before.places, [place for place, _ in owners.values()],
+            reachable, self.leaves, before.positions, [position for position, _ in owners.values()],
             layout, program, effects, flags, of_gradients, self.numbers,
         )  # fmt: skip
 
@@ -311,11 +311,11 @@ class CallCapture:
         What it reads joins the results. Also returns how many operations belong to the call.
         """
         inputs = [
-            place
-            for place in before.places
-            if not place.of_gradient and place.find(self.leaves)._requires_grad
+            position
+            for position in before.positions
+            if not position.of_gradient and position.find(self.leaves)._requires_grad
         ]
-        tensors = [place.find(self.leaves) for place in inputs]
+        tensors = [position.find(self.leaves) for position in inputs]
         backward, count = self._walked(found.live, tensors, results)
         results += [memory for memory in backward.saved if memory not in results]
         return Live(backward, inputs, len(found.live), results, owners, found.made), count

@@ -25,7 +25,7 @@ from ..tensor import Tensor
 from .argument_numbers import ArgumentNumbers
 from .backward import CompiledFunctionBackward
 from .direct_call import DirectCall, is_simple
-from .effects import COMPUTED, KNOWN, MADE, Effects, Place, Run, finder_of_all, version_cell_of
+from .effects import COMPUTED, KNOWN, MADE, Effects, Position, Run, finder_of_all, version_cell_of
 from .memory_layout import Layout
 from .reachable_state import ReachableState, extras_of
 from .replay import Found, Replay
@@ -36,9 +36,9 @@ from .undoing import Failed, Undo
 CHANGED = object()
 
 
-def _key(place: Place) -> int:
+def _key(position: Position) -> int:
     """The identity of the tensor of a place: the number of an argument, or an id."""
-    return id(place.tensor) if place.argument is None else place.argument
+    return id(position.tensor) if position.argument is None else position.argument
 
 
 _array_of = operator.attrgetter("_array")
@@ -64,8 +64,8 @@ class CapturedCall(ProgramPair):
         self,
         reachable: ReachableState,
         leaves: list[Any],
-        places: list[Place],
-        owners: list[Place],
+        positions: list[Position],
+        owners: list[Position],
         layout: Layout,
         program: Program,
         effects: Effects,
@@ -78,17 +78,19 @@ class CapturedCall(ProgramPair):
         self.program = program
         self._effects = effects
         self._layout = layout
-        order = {id(place): k for k, place in enumerate(places)}
+        order = {id(position): k for k, position in enumerate(positions)}
         self._owners = [order[id(each)] for each in owners if id(each) in order]
         self._constants = [each.find([])._array for each in owners if id(each) not in order]
         #: The arrays that were found to lie as the layout says, so that they need no other look.
-        self._found: list[Any] = [None] * len(places)
+        self._found: list[Any] = [None] * len(positions)
         #: Without tensors there is nothing to look at, and the program is given constants alone.
-        self._given: list[Array] = [] if places else self._constants
-        tensors = [place for place in places if not place.of_gradient]
-        self._tensors = [place.tensor for place in tensors if place.tensor is not None]
-        self._arguments = [place.argument for place in tensors if place.argument is not None]
-        with_gradient = {_key(place) for place in places if place.of_gradient}
+        self._given: list[Array] = [] if positions else self._constants
+        tensors = [position for position in positions if not position.of_gradient]
+        self._tensors = [position.tensor for position in tensors if position.tensor is not None]
+        self._arguments = [
+            position.argument for position in tensors if position.argument is not None
+        ]
+        with_gradient = {_key(position) for position in positions if position.of_gradient}
         self._had = [id(tensor) in with_gradient for tensor in self._tensors]
         self._argument_had = [argument in with_gradient for argument in self._arguments]
         self._with_gradient = [x for x, had in zip(self._tensors, self._had, strict=True) if had]
@@ -223,7 +225,7 @@ class CapturedCall(ProgramPair):
 
     def replay(self, given: tuple[Any, ...]) -> Any:
         """The result of a call, if compiled code sees that nothing has changed; else CHANGED."""
-        numbers = self.numbers.places
+        numbers = self.numbers.positions
         # Compiled code knows numbers by their identity.
         arguments = self.numbers.known(given) if numbers else given
         keep = self._replay.holds(*arguments)
@@ -307,8 +309,8 @@ class CapturedCall(ProgramPair):
     def _given_with(self, arguments: Sequence[Any]) -> list[Array]:
         """The inputs of the program for a call with these arguments."""
         given = list(self._given)
-        for place, argument in self._passed:
-            given[place] = arguments[argument]._array
+        for position, argument in self._passed:
+            given[position] = arguments[argument]._array
         return given
 
     def _run_natively(self, keep: bool, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
@@ -318,8 +320,8 @@ class CapturedCall(ProgramPair):
         return results
 
     def _count_writes(self, leaves: Sequence[Any]) -> None:
-        for place, count in self._effects.versions:
-            version_cell_of(place.find(leaves))[0] += count
+        for position, count in self._effects.versions:
+            version_cell_of(position.find(leaves))[0] += count
 
     def _undoing(self, leaves: Sequence[Any], run: Callable[..., Any], *arguments: Any) -> Any:
         """The result of ``run``; if that raises, its writes are taken back.
@@ -349,8 +351,8 @@ class CapturedCall(ProgramPair):
     def _leave(self, run: Run, attach: bool) -> Any:
         """Leave behind what the captured call did, and return what it returned."""
         effects = self._effects
-        for place, flag in effects.flags:
-            place.find(run.leaves)._requires_grad = flag
+        for position, flag in effects.flags:
+            position.find(run.leaves)._requires_grad = flag
         if effects.backward is not None:
             run.graph = effects.backward.node(run.results, run.leaves, self.program.drawn)
         for dictionary, key, reference in effects.attributes:
@@ -364,8 +366,8 @@ class CapturedCall(ProgramPair):
             effects.backward.watch_results(run)
         if attach:  # only now: the gradients of before may be returned
             gradients = [
-                (place.find(run.leaves), self._value(reference, run))
-                for place, reference in effects.gradients
+                (position.find(run.leaves), self._value(reference, run))
+                for position, reference in effects.gradients
             ]
             for tensor, gradient in gradients:
                 tensor._accumulated = gradient
@@ -407,15 +409,19 @@ class CapturedCall(ProgramPair):
         given = [*[numbers[k] for k in self._owners], *[None] * len(self._constants)]
         self._passed = [(k, number) for k, number in enumerate(given) if number is not None]
         versions: list[Any] = [
-            (place.argument if place.tensor is None else place.tensor, place.of_gradient, count)
-            for place, count in self._effects.versions
+            (
+                position.argument if position.tensor is None else position.tensor,
+                position.of_gradient,
+                count,
+            )
+            for position, count in self._effects.versions
         ]
         self._replay.learn(
             Found(
                 leaves, fixed, gradients, tensors,
                 [x if n is None else n for x, n in zip(self._given, given, strict=True)],
                 self._reused.kept(), versions,
-                {id(place.find(leaves)): not flag for place, flag in self._effects.flags},
+                {id(position.find(leaves)): not flag for position, flag in self._effects.flags},
             )
         )  # fmt: skip
         self._replay.guard(self.reachable.guards)

@@ -72,7 +72,7 @@ class DirectBackward:
             row_of(Incoming, rank=len(view.shape), sizes=form.ctypes.data, dtype=id(view.dtype))
             for view, form in zip(roots, forms, strict=True)
         ]
-        results = [-1 if place is None else place for place in gradients]
+        results = [-1 if position is None else position for position in gradients]
         self._kept = (
             described, forms, [view.dtype for view in roots],
             write_list(table.incoming, incoming),
@@ -87,11 +87,11 @@ def _saved(program: Program, first: int, reads: Sequence[int]) -> list[tuple[int
     """Which arrays of a node the program is called with; they are its inputs from ``first`` on."""
     native = program.native
     assert native is not None
-    places = {slot: place for place, slot in enumerate(native.slots)}
+    positions = {slot: position for position, slot in enumerate(native.slots)}
     return [
-        row_of(Saved, kept=number, place=places[slot])
+        row_of(Saved, kept=number, position=positions[slot])
         for slot, number in enumerate(reads, first)
-        if slot in places
+        if slot in positions
     ]
 
 

@@ -13,12 +13,12 @@ from typing import Any
 from ..codegen.record import row_of, write_list
 from ..executor.builtin import launcher, make_builtin
 from ..executor.cache.deferred import Deferred
-from ..native.compiled_call_layout import CompiledNode, Returned, Switch, TensorPlace
+from ..native.compiled_call_layout import CompiledNode, Returned, Switch, TensorPosition
 from ..program.program import Program
 from ..structure import LEAF
 from .backward import CompiledFunctionBackward
 from .direct_backward import describe_slots, is_long
-from .effects import CONSTANT, INFERENCE, KNOWN, MADE, Effects, Live, Made, Place
+from .effects import CONSTANT, INFERENCE, KNOWN, MADE, Effects, Live, Made, Position
 from .replay import Replay
 from .settings import switches_of
 
@@ -89,7 +89,7 @@ class DirectCall:
         table.recording = settings[0]
         table.changed = id(self._changed)
         table.several = effects.structure is not LEAF
-        rows = [row_of(Switch, place=x, value=self._address(value)) for x, value in switches]
+        rows = [row_of(Switch, position=x, value=self._address(value)) for x, value in switches]
         self._kept += write_list(table.switches, rows), write_list(table.returned, returned)
         return True
 
@@ -115,9 +115,9 @@ class DirectCall:
     def _node(self, live: Live) -> CompiledNode | None:
         """How the node of the results is made; None if compiled code cannot make it."""
         given = live.whole_given
-        places = [id(value) for _, value in self._effects.returned]
+        positions = [id(value) for _, value in self._effects.returned]
         watched = [id(made) for made in live.handed_out]
-        if given is None or not set(watched) <= set(places):
+        if given is None or not set(watched) <= set(positions):
             return None
         node = CompiledNode()
         node.type = id(CompiledFunctionBackward)
@@ -127,10 +127,10 @@ class DirectCall:
         describe_slots(node.slots, CompiledFunctionBackward)
         self._kept += (
             node,
-            write_list(node.inputs, list(map(_place, live.inputs))),
+            write_list(node.inputs, list(map(_position, live.inputs))),
             write_list(node.saved, live.saved),
-            write_list(node.given, list(map(_place, given))),
-            write_list(node.watched, list(map(places.index, watched))),
+            write_list(node.given, list(map(_position, given))),
+            write_list(node.watched, list(map(positions.index, watched))),
         )
         return node
 
@@ -145,12 +145,12 @@ def _is_new(made: Made) -> bool:
     return made.is_whole and made.grad_fn is None and made.cell != INFERENCE
 
 
-def _place(place: Place) -> tuple[int, ...]:
+def _position(position: Position) -> tuple[int, ...]:
     return row_of(
-        TensorPlace,
-        argument=-1 if place.argument is None else place.argument,
-        tensor=id(place.tensor) if place.argument is None else 0,
-        of_gradient=place.of_gradient,
+        TensorPosition,
+        argument=-1 if position.argument is None else position.argument,
+        tensor=id(position.tensor) if position.argument is None else 0,
+        of_gradient=position.of_gradient,
     )
 
 

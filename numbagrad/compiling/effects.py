@@ -38,7 +38,7 @@ class Unusable(Exception):  # noqa: N818 - a signal inside this package
 
 
 @dataclasses.dataclass
-class Place:
+class Position:
     """A tensor that the call can reach: an argument by its place, or the tensor itself."""
 
     tensor: Tensor | None
@@ -73,17 +73,17 @@ class Made:
 
     view: View
     result: int | None
-    owner: tuple[Place, View] | None
+    owner: tuple[Position, View] | None
     requires_grad: bool
     grad_fn: str | None
     output: int | None
     #: The count of writes: that of a tensor known, or the number of one that results share, or
     #: ``INFERENCE``.
-    cell: Place | int | None
+    cell: Position | int | None
     version: int
     #: The tensor that a view is a view of, why it may not be written, and whether writes to the
     #: base have to find it.
-    base: Place | Made | None
+    base: Position | Made | None
     origin: str | None = None
     is_registered: bool = False
     #: Whether it is a view that was made while nothing was captured, of what requires grad.
@@ -101,7 +101,7 @@ class Made:
             return False
         view, array = self.view, self.view.memory.array
         whole = view.shape == array.shape and view.strides == array.strides and not view.offset
-        return whole and view.dtype == array.dtype and not isinstance(self.cell, Place)
+        return whole and view.dtype == array.dtype and not isinstance(self.cell, Position)
 
     def make_alone(self, results: Sequence[Array], leaves: Sequence[Any]) -> Tensor:
         """:meth:`make` for an effect that :attr:`is_alone`."""
@@ -128,8 +128,8 @@ class Made:
             array = as_view(run.results[self.result], self.view)
         else:
             assert self.owner is not None
-            place, view = self.owner
-            array = as_view(place.find(run.leaves)._array, self.view, view.offset)
+            position, view = self.owner
+            array = as_view(position.find(run.leaves)._array, self.view, view.offset)
         if self.output is not None:
             tensor = new_tensor(array, True, run.graph, self.output)
         else:
@@ -138,7 +138,7 @@ class Made:
                 node = FreedNode(())
                 node.called = self.grad_fn
             tensor = new_tensor(array, self.requires_grad, node, 0)
-        if isinstance(self.cell, Place):
+        if isinstance(self.cell, Position):
             tensor._version_cell = version_cell_of(self.cell.find(run.leaves))
         elif self.cell is None:
             tensor._version_cell = None
@@ -170,8 +170,8 @@ def finder(
         return lambda results, leaves: value()
     if kind == KNOWN:
         if value.argument is not None and not value.of_gradient:
-            place = value.argument
-            return lambda results, leaves: leaves[place]
+            position = value.argument
+            return lambda results, leaves: leaves[position]
         return lambda results, leaves: value.find(leaves)
     return lambda results, leaves: value
 
@@ -239,10 +239,10 @@ class Live:
     def __init__(
         self,
         backward: Backward,
-        inputs: list[Place],
+        inputs: list[Position],
         outputs: int,
         results: list[Memory],
-        owners: dict[Memory, tuple[Place, View]],
+        owners: dict[Memory, tuple[Position, View]],
         made: Sequence[Made],
     ):
         self.backward = backward
@@ -253,7 +253,7 @@ class Live:
         self._owners = owners
 
     @functools.cached_property
-    def _given(self) -> list[tuple[Place, tuple[View, int] | None]]:
+    def _given(self) -> list[tuple[Position, tuple[View, int] | None]]:
         """The tensor in memory that was given and is kept, and the part to cut out of its array.
 
         Asked for by the first run: some owners are found after the backward was captured.
@@ -261,25 +261,29 @@ class Live:
         return [(self._owners[m][0], _cut(m, self._owners[m][1])) for m in self.backward.given]
 
     @property
-    def whole_given(self) -> list[Place] | None:
+    def whole_given(self) -> list[Position] | None:
         """The tensors whose arrays are kept; None if a part of one is."""
-        return None if any([cut for _, cut in self._given]) else [place for place, _ in self._given]
+        return (
+            None
+            if any([cut for _, cut in self._given])
+            else [position for position, _ in self._given]
+        )
 
     def node(
         self, results: Sequence[Array], leaves: Sequence[Any], numbers: Sequence[float]
     ) -> CompiledFunctionBackward:
         """The node of one run, which was given these numbers."""
-        kept = [results[place] for place in self.saved]
+        kept = [results[position] for position in self.saved]
         watched = []
-        for place, cut in self._given:
-            tensor = place.find(leaves)
+        for position, cut in self._given:
+            tensor = position.find(leaves)
             array = tensor._array
             cell = tensor._version_cell
             if cell is None:
                 cell = tensor._version_cell = [0]
             watched.append((array, cell, cell[0]))
             kept.append(array if cut is None else as_view(array, *cut))
-        edges = tuple([edge_of(place.find(leaves)) for place in self.inputs])
+        edges = tuple([edge_of(position.find(leaves)) for position in self.inputs])
         return CompiledFunctionBackward(
             self.backward, edges, tuple(kept), watched, self.outputs, numbers
         )
@@ -294,11 +298,11 @@ class Live:
         kind, made = returned
         if kind != MADE or made.output is None or made.result is None or made.base is not None:
             return None
-        if isinstance(made.cell, Place) or made.cell == INFERENCE or self.outputs > 1:
+        if isinstance(made.cell, Position) or made.cell == INFERENCE or self.outputs > 1:
             return None
         if any([each is not made for each in self.handed_out]):
             return None
-        place, output, version = made.result, made.output, made.version
+        position, output, version = made.result, made.output, made.version
         view = None if made.view == whole(made.view.memory) else made.view
         shared = made.cell is not None
         kept = bool(self.handed_out)
@@ -307,7 +311,7 @@ class Live:
             results: Sequence[Array], leaves: Sequence[Any], numbers: Sequence[float]
         ) -> Tensor:
             node = self.node(results, leaves, numbers)
-            array = results[place] if view is None else as_view(results[place], view)
+            array = results[position] if view is None else as_view(results[position], view)
             tensor = new_tensor(array, True, node, output)
             tensor._version_cell = [version] if shared else None
             if kept:
@@ -335,9 +339,9 @@ class Effects:
     ``attributes`` are entries of dictionaries where it put tensors that it made.
     """
 
-    flags: list[tuple[Place, bool]]
-    gradients: list[tuple[Place, tuple[int, Any]]]
-    versions: list[tuple[Place, int]]
+    flags: list[tuple[Position, bool]]
+    gradients: list[tuple[Position, tuple[int, Any]]]
+    versions: list[tuple[Position, int]]
     structure: Any
     returned: list[tuple[int, Any]]
     attributes: list[tuple[dict[Any, Any], Any, tuple[int, Any]]]
@@ -346,5 +350,5 @@ class Effects:
 
 __all__ = [
     "COMPUTED", "CONSTANT", "INFERENCE", "KNOWN", "MADE", "Effects", "FreedNode", "Live",
-    "Made", "Place", "Run", "Unusable", "finder_of_all", "version_cell_of",
+    "Made", "Position", "Run", "Unusable", "finder_of_all", "version_cell_of",
 ]  # fmt: skip

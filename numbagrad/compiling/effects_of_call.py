@@ -16,7 +16,7 @@ from ..program.input_numbers import DrawnNumber, is_given
 from ..program.trace import Trace
 from ..structure import containers_in, flatten
 from ..tensor import Tensor
-from .effects import COMPUTED, CONSTANT, INFERENCE, KNOWN, MADE, Effects, Made, Place, Unusable
+from .effects import COMPUTED, CONSTANT, INFERENCE, KNOWN, MADE, Effects, Made, Position, Unusable
 from .reachable_state import ReachableState, extras_of
 from .snapshot import Owners, Snapshot
 from .watched import Assigned
@@ -47,14 +47,14 @@ class EffectsOfCall:
         self._owners = owners
         self._results: dict[Memory, int] = {}
         self.live: list[Tensor] = []
-        self._known: dict[int, Place] = {}
+        self._known: dict[int, Position] = {}
         #: Counts of writes: the tensor that each belongs to.
-        self._cells: dict[int, Place] = {}
-        for place in before.places:
-            tensor = before.tensor(place)
-            self._known.setdefault(id(tensor), place)
+        self._cells: dict[int, Position] = {}
+        for position in before.positions:
+            tensor = before.tensor(position)
+            self._known.setdefault(id(tensor), position)
             if tensor._version_cell is not None and not tensor.is_inference():
-                self._cells.setdefault(id(tensor._version_cell), place)
+                self._cells.setdefault(id(tensor._version_cell), position)
         self._made: dict[int, Made] = {}
         self._tensors: dict[int, Tensor] = {}
 
@@ -94,43 +94,43 @@ class EffectsOfCall:
         self._link_views()
         return Effects(flags, gradients, versions, structure, returned, attributes)
 
-    def _flags(self) -> list[tuple[Place, bool]]:
+    def _flags(self) -> list[tuple[Position, bool]]:
         """The leaves that require gradients now and did not before the call, or the other way."""
         flags = []
-        for place in self._before.places:
-            tensor, state = self._before.tensor(place), self._before.state(place)
+        for position in self._before.positions:
+            tensor, state = self._before.tensor(position), self._before.state(position)
             if tensor._array is not state.array:
                 raise Unusable("a tensor that was given other memory, as by .data = ...")
             if tensor._producer is not state.grad_fn:
                 raise Unusable("a tensor that exists outside and got a history")
             if tensor._requires_grad != state.requires_grad:
-                if place.of_gradient:
+                if position.of_gradient:
                     raise Unusable("a gradient that got a history")
-                flags.append((place, tensor._requires_grad))
+                flags.append((position, tensor._requires_grad))
         return flags
 
-    def _gradients(self) -> list[tuple[Place, tuple[int, Any]]]:
+    def _gradients(self) -> list[tuple[Position, tuple[int, Any]]]:
         """The gradients that are not those from before the call."""
         gradients = []
-        for place in self._before.places:
-            tensor, state = self._before.tensor(place), self._before.state(place)
-            if not place.of_gradient and tensor._accumulated is not state.gradient:
-                gradients.append((place, self._reference(tensor._accumulated)))
+        for position in self._before.positions:
+            tensor, state = self._before.tensor(position), self._before.state(position)
+            if not position.of_gradient and tensor._accumulated is not state.gradient:
+                gradients.append((position, self._reference(tensor._accumulated)))
                 if self.live:
                     raise Unusable("a gradient that has a graph")
         return gradients
 
-    def _versions(self) -> list[tuple[Place, int]]:
+    def _versions(self) -> list[tuple[Position, int]]:
         """The tensors that were written, and how often."""
         versions, seen = [], set()
-        for place in self._before.places:
-            cell = self._before.tensor(place)._version_cell
+        for position in self._before.positions:
+            cell = self._before.tensor(position)._version_cell
             if cell is None or id(cell) in seen:
                 continue
             seen.add(id(cell))
-            version = self._before.state(place).version
+            version = self._before.state(position).version
             if cell[0] != version:
-                versions.append((place, cell[0] - version))
+                versions.append((position, cell[0] - version))
         return versions
 
     def _reference(self, value: Any) -> tuple[int, Any]:
@@ -151,22 +151,22 @@ class EffectsOfCall:
         view = self._trace.view(tensor._array)
         memory = view.memory
         if not memory.made and memory not in self._owners:  # nothing but views of it were made
-            self._owners.find(self._trace, self._before.places, self._before.arrays)
+            self._owners.find(self._trace, self._before.positions, self._before.arrays)
         if memory.made:
-            place: Any = self._results.setdefault(memory, len(self._results))
+            position: Any = self._results.setdefault(memory, len(self._results))
             owner = None
         elif memory in self._owners:
-            place, owner = None, self._owners[memory]
+            position, owner = None, self._owners[memory]
         else:
             raise Unusable("a result in memory that the program does not know")
         _check_plain(tensor)
         name, output = self._graph(tensor, owner is not None)
         cell, base = tensor._version_cell, tensor._viewed
-        count: Place | int | None = None
+        count: Position | int | None = None
         if cell is not None:
             count = INFERENCE if tensor.is_inference() else self._cells.get(id(cell), id(cell))
         return Made(
-            view, place, owner, tensor._requires_grad, name, output,
+            view, position, owner, tensor._requires_grad, name, output,
             count, 0 if cell is None else cell[0],
             None if base is None else self._known.get(id(base)),
             is_unrecorded=tensor._producer is UNRECORDED,

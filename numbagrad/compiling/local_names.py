@@ -60,8 +60,8 @@ class Uses(ast.NodeVisitor):
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         """``name += value`` reads the name too."""
         if isinstance(node.target, ast.Name):
-            place = node.target.lineno, node.target.col_offset
-            self.loads.setdefault(node.target.id, []).append(place)
+            position = node.target.lineno, node.target.col_offset
+            self.loads.setdefault(node.target.id, []).append(position)
         self.generic_visit(node)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
@@ -110,9 +110,9 @@ class Uses(ast.NodeVisitor):
             super().generic_visit(node)
 
     def _merge(self, inner: Uses, bound: set[str]) -> None:
-        for name, places in inner.loads.items():
+        for name, positions in inner.loads.items():
             if name not in bound:
-                self.loads.setdefault(name, []).extend(places)
+                self.loads.setdefault(name, []).extend(positions)
         self.captured |= inner.captured - bound
         self.rebound |= (inner.rebound | inner.outer) - bound
 

@@ -38,7 +38,7 @@ def is_installed_file(filename: str) -> bool:
         return True
     if not os.path.isabs(filename):  # a script; what is imported has its whole path
         return False
-    return any(_holds(folder, top) for folder, top in _places(filename))
+    return any(_holds(folder, top) for folder, top in _positions(filename))
 
 
 @functools.cache
@@ -49,7 +49,7 @@ def is_standard_library(filename: str) -> bool:
     if not os.path.isabs(filename):
         return False
     folders = _standard_folders()
-    return any(folder in folders and _is_standard_name(top) for folder, top in _places(filename))
+    return any(folder in folders and _is_standard_name(top) for folder, top in _positions(filename))
 
 
 def _is_standard_name(name: str) -> bool:
@@ -65,7 +65,7 @@ def _is_standard_name(name: str) -> bool:
     )
 
 
-def _places(filename: str) -> Iterator[tuple[str, str]]:
+def _positions(filename: str) -> Iterator[tuple[str, str]]:
     """Every folder a file lies below, with the name of the entry that it belongs to there."""
     path = os.path.normcase(os.path.normpath(filename))
     folder, top = os.path.split(path)

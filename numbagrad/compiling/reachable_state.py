@@ -141,13 +141,13 @@ class ReachableState(Walk):
             before, now = watched.values, watched.read()
             if len(now) != len(before) or all([a is b for a, b in zip(now, before, strict=True)]):
                 continue
-            for place, (old, new) in enumerate(zip(before, now, strict=True)):
+            for position, (old, new) in enumerate(zip(before, now, strict=True)):
                 form = form_of(new)
                 if old is new or form is None or not form_of(old) or id(new) in self.reached:
                     continue
-                watched.forms[place], watched.moves = form, True
-                key = now[place - len(dictionary)]
-                found.append(Assigned(dictionary, key, old, new, watched, place))
+                watched.forms[position], watched.moves = form, True
+                key = now[position - len(dictionary)]
+                found.append(Assigned(dictionary, key, old, new, watched, position))
         return found
 
     def ignore(
@@ -172,12 +172,12 @@ class ReachableState(Walk):
             is_read = id(dictionary) in self._exposed or any(
                 [names_of(code).mentions(way) for code in self.executed for way in _WAYS_TO_GROUPS]
             )
-        places = found[1].positive if positive else found[1].ignored
-        place = len(dictionary) + list(dictionary).index(key)
+        positions = found[1].positive if positive else found[1].ignored
+        position = len(dictionary) + list(dictionary).index(key)
         if is_read:
-            places.discard(place)
+            positions.discard(position)
         else:
-            places.add(place)
+            positions.add(position)
 
     @property
     def always_refused(self) -> str | None:

@@ -174,8 +174,8 @@ class Replay:
 
     def _for_program(self, found: Found, native: NativeRun) -> dict[str, list[Any]]:
         """The tables of ``run``: the arrays of the program, and which of them each call makes."""
-        kept = {place: array for _, _, array, place in found.kept}
-        places = {slot: place for place, slot in enumerate(native.slots)}
+        kept = {position: array for _, _, array, position in found.kept}
+        positions = {slot: position for position, slot in enumerate(native.slots)}
         results = []
         for k, memory in enumerate(self._program.results):
             made = np.empty_like(memory.array)
@@ -186,17 +186,17 @@ class Replay:
                     type=made.dtype.num,
                     rank=made.ndim,
                     sizes=self._form(made),
-                    place=places.get(len(found.given) + k, -1),
+                    position=positions.get(len(found.given) + k, -1),
                 )
             )
         arrays, passed = [0] * len(native.slots), []
         for k, array in enumerate(found.given):
-            if k not in places:
+            if k not in positions:
                 continue
             if isinstance(array, int):
-                passed.append(row_of(Passed, argument=array, place=places[k]))
+                passed.append(row_of(Passed, argument=array, position=positions[k]))
             else:
-                arrays[places[k]] = id(array)
+                arrays[positions[k]] = id(array)
         self.table.program = native.address
         self.table.program_table = id(native.owner)
         return {"results": results, "arrays": arrays, "passed": passed}

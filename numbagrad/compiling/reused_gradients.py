@@ -42,9 +42,9 @@ class ReusedGradients:
         gradients = [value for _, (kind, value) in effects.gradients if kind == MADE]
         counts = [made.result for made in gradients if made.result is not None]
         #: Results that are a gradient and nothing else.
-        self._places = [x for x in counts if counts.count(x) == 1 and x not in returned]
-        known = all([place.argument is None for place, _ in effects.gradients])
-        self._possible = possible and known and len(self._places) == len(effects.gradients)
+        self._positions = [x for x in counts if counts.count(x) == 1 and x not in returned]
+        known = all([position.argument is None for position, _ in effects.gradients])
+        self._possible = possible and known and len(self._positions) == len(effects.gradients)
         self._tensors: list[Tensor] = []
         self._gradients: list[Tensor] = []
         self._arrays: list[Array] = []
@@ -52,7 +52,7 @@ class ReusedGradients:
     def kept(self) -> list[tuple[Tensor, Tensor, Array, int]]:
         """Tensors, their gradients, the arrays of these, and which results they were."""
         return list(
-            zip(self._tensors, self._gradients, self._arrays, self._places, strict=True)
+            zip(self._tensors, self._gradients, self._arrays, self._positions, strict=True)
             if self._gradients
             else ()
         )
@@ -63,7 +63,7 @@ class ReusedGradients:
             return False
         self._tensors = [tensor for tensor, _ in attached]
         self._gradients = [gradient for _, gradient in attached]
-        self._arrays = [results[place] for place in self._places]
+        self._arrays = [results[position] for position in self._positions]
         whole = map(operator.is_, map(_array_of, self._gradients), self._arrays)
         if not all(whole):
             self._possible = False
@@ -82,7 +82,7 @@ class ReusedGradients:
             return None
         if max(map(sys.getrefcount, self._arrays)) > _ARRAY_COUNT:
             return None
-        return dict(zip(self._places, self._arrays, strict=True))
+        return dict(zip(self._positions, self._arrays, strict=True))
 
 
 __all__ = ["ReusedGradients"]

@@ -13,7 +13,7 @@ from ..executor.plan.operations import Array, Memory, Range, View
 from ..program.trace import Trace
 from ..program.traced_values import root_of
 from ..tensor import Tensor
-from .effects import Place
+from .effects import Position
 from .reachable_state import ReachableState
 
 
@@ -43,35 +43,35 @@ class Snapshot:
 
     def __init__(self, reachable: ReachableState, leaves: list[Any]):
         self.leaves = leaves
-        self.places = _places(reachable, leaves)
+        self.positions = _positions(reachable, leaves)
         self._states: dict[int, State] = {}
-        for place in self.places:
-            tensor = place.find(leaves)
+        for position in self.positions:
+            tensor = position.find(leaves)
             self._states[id(tensor)] = State(tensor)
-        self.arrays = [self.state(place).array for place in self.places]
+        self.arrays = [self.state(position).array for position in self.positions]
         self.roots = [root_of(state.array) for state in self._states.values()]
         self.copies = {id(root): root.copy("K") for root in self.roots}
 
     def forget(self, tensors: Sequence[Tensor]) -> None:
         """Leave out tensors that the call could reach, and put others in their place."""
         gone = {id(tensor) for tensor in tensors}
-        kept = [k for k, place in enumerate(self.places) if id(place.tensor) not in gone]
-        self.places = [self.places[k] for k in kept]
+        kept = [k for k, position in enumerate(self.positions) if id(position.tensor) not in gone]
+        self.positions = [self.positions[k] for k in kept]
         self.arrays = [self.arrays[k] for k in kept]
 
-    def tensor(self, place: Place) -> Any:
+    def tensor(self, position: Position) -> Any:
         """The tensor at a place when the call began."""
-        if not place.of_gradient:
-            return place.find(self.leaves)
-        owner = place.tensor if place.argument is None else self.leaves[place.argument]
+        if not position.of_gradient:
+            return position.find(self.leaves)
+        owner = position.tensor if position.argument is None else self.leaves[position.argument]
         return self._states[id(owner)].gradient
 
-    def state(self, place: Place) -> State:
+    def state(self, position: Position) -> State:
         """The tensor at a place as it was when the call began."""
-        return self._states[id(self.tensor(place))]
+        return self._states[id(self.tensor(position))]
 
 
-def _places(reachable: ReachableState, leaves: list[Any]) -> list[Place]:
+def _positions(reachable: ReachableState, leaves: list[Any]) -> list[Position]:
     # A tensor that the function reaches by itself is that tensor, also as an argument.
     arguments = {
         id(leaf): k
@@ -79,27 +79,27 @@ def _places(reachable: ReachableState, leaves: list[Any]) -> list[Place]:
         if isinstance(leaf, Tensor) and id(leaf) not in reachable.known
     }
     fixed = [tensor for tensor in reachable.tensors if id(tensor) not in arguments]
-    places = [Place(tensor, None) for tensor in fixed]
-    places += [Place(x, None, of_gradient=True) for x in fixed if x._accumulated is not None]
+    positions = [Position(tensor, None) for tensor in fixed]
+    positions += [Position(x, None, of_gradient=True) for x in fixed if x._accumulated is not None]
     for k in arguments.values():
-        places.append(Place(None, k))
+        positions.append(Position(None, k))
         if leaves[k]._accumulated is not None:
-            places.append(Place(None, k, of_gradient=True))
-    return places
+            positions.append(Position(None, k, of_gradient=True))
+    return positions
 
 
-class Owners(dict[Memory, tuple[Place, View]]):
+class Owners(dict[Memory, tuple[Position, View]]):
     """Memory that was there before the call: which place leads to it, and to which part of it."""
 
-    def find(self, trace: Trace, places: Sequence[Place], arrays: Sequence[Array]) -> None:
+    def find(self, trace: Trace, positions: Sequence[Position], arrays: Sequence[Array]) -> None:
         """For the memory that was given, the tensor that leads to most of it."""
-        for place, array in zip(places, arrays, strict=True):
+        for position, array in zip(positions, arrays, strict=True):
             memory = trace.memories.get(id(root_of(array)))
             if memory is None or memory.made:
                 continue
             view = trace.view(array)
             if memory not in self or _length(view) > _length(self[memory][1]):
-                self[memory] = place, view
+                self[memory] = position, view
 
 
 class Elements:

@@ -132,7 +132,7 @@ class Split:
         tree.body = self._prepared(tree.body)
         self._loads = Uses(tree.body).loads
         self.pieces: list[PieceSource] = []
-        tree.body = self._cut(tree.body, frozenset(source.arguments), _Place())
+        tree.body = self._cut(tree.body, frozenset(source.arguments), _Position())
         self._driver = tree
 
     def made(self, compiled: Callable[[PieceSource, types.FunctionType], Any]) -> Any:
@@ -188,7 +188,7 @@ class Split:
     # --- cutting ----------------------------------------------------------------------------------
 
     def _cut(
-        self, statements: list[ast.stmt], before: frozenset[str], place: _Place
+        self, statements: list[ast.stmt], before: frozenset[str], position: _Position
     ) -> list[ast.stmt]:
         """The statements of the driver in the place of these."""
         made: list[ast.stmt] = []
@@ -197,59 +197,59 @@ class Split:
         assigned: frozenset[str] | None = before
         for node in statements:
             if assigned is None:  # never reached
-                made += [*self._flushed(run, start, place), node]
+                made += [*self._flushed(run, start, position), node]
                 run = []
                 continue
-            if self._may_move(node, assigned, place, run):
+            if self._may_move(node, assigned, position, run):
                 if not run:
                     start = assigned
                 run.append(node)
             else:
-                made += self._flushed(run, start, place)
+                made += self._flushed(run, start, position)
                 run = []
-                if self._may_move(node, assigned, place, run):
+                if self._may_move(node, assigned, position, run):
                     start, run = assigned, [node]
                 else:
-                    self._descend(node, assigned, place)
+                    self._descend(node, assigned, position)
                     made.append(node)
             assigned = Flow([node], assigned).assigned
-        return made + self._flushed(run, start, place)
+        return made + self._flushed(run, start, position)
 
-    def _descend(self, node: ast.stmt, before: frozenset[str], place: _Place) -> None:
+    def _descend(self, node: ast.stmt, before: frozenset[str], position: _Position) -> None:
         """Cut what is inside a compound statement."""
         span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
         if isinstance(node, ast.If):
-            node.body = self._cut(node.body, before, place)
-            node.orelse = self._cut(node.orelse, before, place)
+            node.body = self._cut(node.body, before, position)
+            node.orelse = self._cut(node.orelse, before, position)
         elif isinstance(node, (ast.For, ast.While)):
-            inside = place if place.loop else dataclasses.replace(place, loop=span)
+            inside = position if position.loop else dataclasses.replace(position, loop=span)
             bound = Uses([node.target]).stores if isinstance(node, ast.For) else set()
             node.body = self._cut(node.body, before | bound, inside)
-            node.orelse = self._cut(node.orelse, before, place)
+            node.orelse = self._cut(node.orelse, before, position)
         elif isinstance(node, ast.With):
-            inside = place if is_transparent(node) else self._guarded(node, place)
+            inside = position if is_transparent(node) else self._guarded(node, position)
             node.body = self._cut(node.body, before | Uses(node.items).stores, inside)
         elif isinstance(node, ast.Try):
-            node.body = self._cut(node.body, before, self._guarded(node, place))
+            node.body = self._cut(node.body, before, self._guarded(node, position))
             for handler in node.handlers:
                 bound = {handler.name} if handler.name else set()
-                handler.body = self._cut(handler.body, before | bound, place)
+                handler.body = self._cut(handler.body, before | bound, position)
 
-    def _guarded(self, node: ast.stmt, place: _Place) -> _Place:
+    def _guarded(self, node: ast.stmt, position: _Position) -> _Position:
         """The place inside of a statement that goes on after an exception in its body."""
         last = _end_of(node.body[-1])  # type: ignore[attr-defined]
-        later = {name for name in self._loads if self._live(name, last, place)}
-        return dataclasses.replace(place, visible=place.visible | later)
+        later = {name for name in self._loads if self._live(name, last, position)}
+        return dataclasses.replace(position, visible=position.visible | later)
 
-    def _live(self, name: str, last: tuple[int, int], place: _Place) -> bool:
+    def _live(self, name: str, last: tuple[int, int], position: _Position) -> bool:
         """Whether a name may be read after the place ``last``."""
         if name in self._source.captured or name in self._temporaries:
             return True
         found = self._loads.get(name, ())
-        return any([at >= last or (place.loop and at[0] in place.loop) for at in found])
+        return any([at >= last or (position.loop and at[0] in position.loop) for at in found])
 
     def _may_move(
-        self, node: ast.stmt, before: frozenset[str], place: _Place, run: list[ast.stmt]
+        self, node: ast.stmt, before: frozenset[str], position: _Position, run: list[ast.stmt]
     ) -> bool:
         """Whether a piece can hold a statement, behind those of ``run``."""
         hoisted = hasattr(node, "computed_for")
@@ -266,17 +266,17 @@ class Split:
         if flow.assigned is None:
             return False
         sure, last = before | flow.assigned, _end_of(node)
-        if any([self._live(name, last, place) for name in uses.stores - sure]):
+        if any([self._live(name, last, position) for name in uses.stores - sure]):
             return False
-        if place.visible:  # an exception must not undo what was bound before it
+        if position.visible:  # an exception must not undo what was bound before it
             compound = not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr))
-            if (compound or len(uses.stores) > 1) and uses.stores & place.visible:
+            if (compound or len(uses.stores) > 1) and uses.stores & position.visible:
                 return False
-            return not Uses(run).stores & place.visible
+            return not Uses(run).stores & position.visible
         return True
 
     def _flushed(
-        self, run: list[ast.stmt], before: frozenset[str], place: _Place
+        self, run: list[ast.stmt], before: frozenset[str], position: _Position
     ) -> list[ast.stmt]:
         """The statements of the driver for a run of them: the call of a piece, if that pays."""
         run = list(run)
@@ -290,13 +290,13 @@ class Split:
             tail.insert(0, run.pop())
         if not run:
             return [*head, *tail]
-        return [*head, self._piece(run, before, place), *tail]
+        return [*head, self._piece(run, before, position), *tail]
 
-    def _piece(self, run: list[ast.stmt], before: frozenset[str], place: _Place) -> ast.stmt:
+    def _piece(self, run: list[ast.stmt], before: frozenset[str], position: _Position) -> ast.stmt:
         """Move statements to a piece; returns its call."""
         flow, uses = Flow(run), Uses(run)
         first, last = run[0].lineno, run[-1].end_lineno or run[-1].lineno
-        outputs = sorted([x for x in uses.stores if self._live(x, _end_of(run[-1]), place)])
+        outputs = sorted([x for x in uses.stores if self._live(x, _end_of(run[-1]), position)])
         sure = flow.assigned or frozenset()
         needed = flow.needed | {name for name in outputs if name not in sure}
         inputs = sorted(needed & self._source.locals)
@@ -318,7 +318,7 @@ class Split:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Place:
+class _Position:
     """Where statements are: the lines of the outermost loop around them, if there is one.
 
     ``visible`` are names that are read after an exception in the statements.

@@ -293,9 +293,9 @@ class Walk:
         watched = Watched(functools.partial(entries_of, value), path, value)
         self.watched.append(watched)
         self._dictionaries[id(value)] = value, watched
-        for place, (key, each) in enumerate(value.items()):
+        for position, (key, each) in enumerate(value.items()):
             if unread is not None and key == unread:
-                watched.ignored.add(len(value) + place)
+                watched.ignored.add(len(value) + position)
                 continue
             if not is_plain(key):
                 self._follow(path, [key], name)

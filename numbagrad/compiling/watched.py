@@ -92,13 +92,13 @@ class Assigned(NamedTuple):
     old: Tensor
     new: Tensor
     watched: Watched
-    place: int
+    position: int
 
     def expect_old(self) -> None:
         """Let calls find what this one found: any tensor of the form of the old one."""
         form = form_of(self.old)
         assert form is not None
-        self.watched.forms[self.place] = form
+        self.watched.forms[self.position] = form
 
 
 __all__ = ["Assigned", "Form", "Watched", "form_of"]

@@ -133,8 +133,8 @@ class CudaBackend(PlannedBackend):
         if form.strides != array.strides or not is_pinned(array):
             return self.from_host(array)
         made = self.allocate(*form)
-        place = made.address, array.ctypes.data, array.nbytes
-        driver().upload_pinned(*place, array, made.block.device)
+        position = made.address, array.ctypes.data, array.nbytes
+        driver().upload_pinned(*position, array, made.block.device)
         return made
 
     def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -186,8 +186,8 @@ class CudaBackend(PlannedBackend):
         memory = np.asarray(driver().allocate_pinned(max(array.nbytes, 1)))
         host = np.ndarray(form.shape, form.dtype, memory, 0, form.strides)
         foreach.flush()
-        place = host.ctypes.data, array.address, host.nbytes
-        driver().download_pinned(*place, host, array.block.device)
+        position = host.ctypes.data, array.address, host.nbytes
+        driver().download_pinned(*position, host, array.block.device)
         return host
 
     def new(self, form: Form, like: CudaArray) -> CudaArray:

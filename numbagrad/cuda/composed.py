@@ -59,23 +59,23 @@ def _constant(values: Any, like: Tensor) -> Tensor:
 
 
 @composed
-def median_places(array: Tensor, dim: int, ignore_nan: bool) -> Tensor:
+def median_positions(array: Tensor, dim: int, ignore_nan: bool) -> Tensor:
     """Indices of lower medians, kept dimensions; NaN sorts last, and wins if not ignored."""
-    return _median_places(array, dim, ignore_nan)
+    return _median_positions(array, dim, ignore_nan)
 
 
-def _median_places(array: Tensor, dim: int, ignore_nan: bool) -> Tensor:
+def _median_positions(array: Tensor, dim: int, ignore_nan: bool) -> Tensor:
     order = array.argsort(dim, stable=True)
     size = array.shape[dim]
     shape = [1 if k == dim else n for k, n in enumerate(array.shape)]
-    place = array.new_full(shape, (size - 1) // 2, dtype=_torch.int64)
+    position = array.new_full(shape, (size - 1) // 2, dtype=_torch.int64)
     if array.is_floating_point():
         nans = (array != array).sum(dim, keepdim=True)
         if ignore_nan:
-            place = (size - nans - 1).clamp_min(0).div(2, rounding_mode="floor")
+            position = (size - nans - 1).clamp_min(0).div(2, rounding_mode="floor")
         else:
-            place = _torch.where(nans > 0, size - nans, place)
-    return order.gather(dim, place)
+            position = _torch.where(nans > 0, size - nans, position)
+    return order.gather(dim, position)
 
 
 def median(ignore_nan: bool) -> Callable[..., Any]:
@@ -89,24 +89,24 @@ def median(ignore_nan: bool) -> Callable[..., Any]:
 
             made: Tensor = flat.new_full(flat.shape[:1], _nan_as(input._array.dtype).item())
         else:
-            made = flat.gather(1, _median_places(flat, 1, ignore_nan))[:, 0]
+            made = flat.gather(1, _median_positions(flat, 1, ignore_nan))[:, 0]
         return made if rows else made[0]
 
     return forward
 
 
 @composed
-def mode_places(array: Tensor, dim: int) -> Tensor:
+def mode_positions(array: Tensor, dim: int) -> Tensor:
     """Indices of the last of the least of the most frequent entries, kept dimensions."""
     order = array.argsort(dim, stable=True)
     if not array.ndim:
         return order
     ordered = array.gather(dim, order).movedim(dim, -1)
-    places = _torch.arange(ordered.shape[-1], device=array.device)
+    positions = _torch.arange(ordered.shape[-1], device=array.device)
     first = _torch.ones(ordered.shape, dtype=_torch.bool, device=array.device)
     first[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    starts = _torch.where(first, places, 0).cummax(-1).values
-    last = (places - starts).argmax(-1, keepdim=True)
+    starts = _torch.where(first, positions, 0).cummax(-1).values
+    last = (positions - starts).argmax(-1, keepdim=True)
     return order.gather(dim, last.movedim(-1, dim))
 
 
@@ -162,9 +162,9 @@ def unfold_backward(
     if not shape:
         return array.sum().to(array.dtype)
     count = array.shape[dim]
-    places = (np.arange(count)[:, None] * step + np.arange(size)).reshape(-1)
+    positions = (np.arange(count)[:, None] * step + np.arange(size)).reshape(-1)
     rows = array.movedim(-1, dim + 1).flatten(dim, dim + 1)
-    return array.new_zeros(shape).index_add(dim, _constant(places, array), rows)
+    return array.new_zeros(shape).index_add(dim, _constant(positions, array), rows)
 
 
 @composed
@@ -192,9 +192,9 @@ def col2im(columns: Tensor, geometry: Any) -> Tensor:
     parts = columns.reshape(len(columns), channels, *windows.kernel, *counts)
     padded = windows._padded_sizes(sizes, counts)
     made = columns.new_zeros((len(columns), channels, *padded))
-    for place, index in windows.places(counts):
-        at_place = (slice(None), slice(None), *place)
-        made[index].add_(parts[at_place])
+    for position, index in windows.positions(counts):
+        at_position = (slice(None), slice(None), *position)
+        made[index].add_(parts[at_position])
     return windows._inside(made, sizes).contiguous()
 
 

@@ -40,38 +40,38 @@ class _Chain:
     dtype: Any
     device: int
     arrays: list[View] = dataclasses.field(default_factory=list)
-    places: dict[int, int] = dataclasses.field(default_factory=dict)
+    positions: dict[int, int] = dataclasses.field(default_factory=dict)
     steps: list[Step] = dataclasses.field(default_factory=list)
     numbers: list[Any] = dataclasses.field(default_factory=list)
 
-    def place_of(self, view: View) -> int:
+    def position_of(self, view: View) -> int:
         """The number of an array in the group, which may be new in it."""
         address = _address(view)
-        if address not in self.places:
-            self.places[address] = len(self.arrays)
+        if address not in self.positions:
+            self.positions[address] = len(self.arrays)
             self.arrays.append(view)
-        return self.places[address]
+        return self.positions[address]
 
     def add(self, operation: Pointwise) -> None:
         """Note a formula."""
         slots = []
         for x in operation.operands:
             if isinstance(x, View):
-                slots.append(("a", self.place_of(x)))
+                slots.append(("a", self.position_of(x)))
             else:
                 slots.append(("n", len(self.numbers)))
                 self.numbers.append(x)
         (output,) = operation.outputs
-        self.steps.append((operation.formula, tuple(slots), self.place_of(output)))
+        self.steps.append((operation.formula, tuple(slots), self.position_of(output)))
 
     def join(self, other: _Chain) -> None:
         """Note the formulas of another chain, which has none of these arrays, behind its own."""
         behind = len(self.numbers)
-        moved = {("a", k): ("a", self.place_of(x)) for k, x in enumerate(other.arrays)}
+        moved = {("a", k): ("a", self.position_of(x)) for k, x in enumerate(other.arrays)}
         moved |= {("n", k): ("n", behind + k) for k in range(len(other.numbers))}
         for formula, slots, output in other.steps:
-            place = moved["a", output][1]
-            self.steps.append((formula, tuple([moved[x] for x in slots]), place))
+            position = moved["a", output][1]
+            self.steps.append((formula, tuple([moved[x] for x in slots]), position))
         self.numbers += other.numbers
 
 
@@ -99,7 +99,7 @@ class _Queue:
         chain, *others = found.values() or [_Chain(size, dtype, device)]
         for other in others:
             chain.join(other)
-            self._of |= dict.fromkeys(other.places, chain)
+            self._of |= dict.fromkeys(other.positions, chain)
         self.chains = [x for x in self.chains if id(x) not in found]
         self.chains.append(chain)
         chain.add(operation)
@@ -282,7 +282,7 @@ def _composed(steps: tuple[Step, ...]) -> tuple[Formula, tuple[int, ...]]:
         (now["a", output],) = substitute(formula.outputs, given)
         written[output] = None
     slots_of = sorted({slot for _, slots, _ in steps for slot in slots})
-    inputs = [f"{kind}{place}" for kind, place in slots_of]
+    inputs = [f"{kind}{position}" for kind, position in slots_of]
     whole = Formula(inputs, [now["a", x] for x in written])
     used = [x for x in inputs if x in whole.uses]
     return Formula(used, whole.outputs), tuple(written)
@@ -294,10 +294,10 @@ def _source(steps: tuple[Step, ...], dtype: str, arrays: int, piece: int, thread
     formula, written = _composed(steps)
     walks = [NUMBER if name[0] == "n" else UNIT for name in formula.inputs]
     operands = [Operand(x, dtype, walk) for x, walk in zip(formula.inputs, walks, strict=True)]
-    places = [-1 if name[0] == "n" else int(name[1:]) for name in formula.inputs]
+    positions = [-1 if name[0] == "n" else int(name[1:]) for name in formula.inputs]
     body = printed(formula, dtype)
     made = texts.source(
-        "step", dtype, arrays, tuple(operands), tuple(places), written, body, piece, threads
+        "step", dtype, arrays, tuple(operands), tuple(positions), written, body, piece, threads
     )
     return made, [int(name[1:]) for name in formula.inputs if name[0] == "n"]
 

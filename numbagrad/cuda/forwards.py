@@ -93,7 +93,7 @@ OWN: dict[str, Callable[..., Any]] = {
 }
 
 
-def _places_in(
+def _positions_in(
     where: CudaBackend, sequence: Any, values: Any, order: Any, end: str, kind: Any
 ) -> CudaArray:
     """``searchsorted``: both in the dtype that NumPy promotes them to."""
@@ -121,9 +121,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "numpy.argwhere": _argwhere,
     "numbagrad.nn.functional.embedding._rows_of_identity": composed.rows_of_identity,
     "numbagrad.ops.reductions.counting._is_in": _is_in,
-    "numbagrad.ops.reductions.extremum._median_places": composed.median_places,
-    "numbagrad.ops.reductions.sorting._mode_places": composed.mode_places,
-    "numbagrad.ops.reductions.sorting._places_in": _places_in,
+    "numbagrad.ops.reductions.extremum._median_positions": composed.median_positions,
+    "numbagrad.ops.reductions.sorting._mode_positions": composed.mode_positions,
+    "numbagrad.ops.reductions.sorting._positions_in": _positions_in,
 }
 
 

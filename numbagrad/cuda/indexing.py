@@ -39,8 +39,8 @@ def write(
     source = where.in_order(source)
     outer, size, inner = around(target.shape, dim)
     if index.size * outer * inner:
-        order, places = where.sorted(index)
-        arrays = target, source, order, places
+        order, positions = where.sorted(index)
+        arrays = target, source, order, positions
         kind = name_of(output.dtype)
         _run_write(how, kind, arrays, (outer, size, index.size, inner), index.block.device)
     if target is not output:
@@ -63,7 +63,7 @@ def write_elements(
         words.add(flat.address, where.in_order(index).address)
         words.add(index.size, target.shape[dim], count, inner)
         threads = driver().threads
-        made = words.launch(texts.places_source(threads), blocks_for(index.size, threads))
+        made = words.launch(texts.positions_source(threads), blocks_for(index.size, threads))
         launches.run([made], lambda memory: memory.address, (), index.block.device)
         values = where.in_order(source[key]).reshape(-1)
         write(where, how, target.reshape(-1), 0, flat, values)

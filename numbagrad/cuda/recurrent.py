@@ -63,11 +63,11 @@ class _Layer:
         at = int(name[-1]) * self.width
         return array[:, at : at + self.width]
 
-    def apply(self, back: bool, places: dict[str, Array]) -> Pointwise:
-        """The formula of a step on rows; ``places`` has the rows of each kind of operand."""
+    def apply(self, back: bool, positions: dict[str, Array]) -> Pointwise:
+        """The formula of a step on rows; ``positions`` has the rows of each kind of operand."""
         spec = self.cell.backward if back else self.cell.forward
         names = {*spec.inputs.split(), *spec.outputs.split()}
-        arrays = {x: self.part(places[x[:-1]], x) for x in names}
+        arrays = {x: self.part(positions[x[:-1]], x) for x in names}
         given = tuple([view_of(arrays[x]) for x in spec.inputs.split()])
         made = tuple([view_of(arrays[x]) for x in spec.outputs.split()])
         kind = dtype_of(self.like.dtype).name
@@ -144,17 +144,17 @@ def forward(
     for rows in layer.rows():
         size = rows.stop - rows.start
         before = now[:size]
-        places = {"gates": gates[rows], "bias": bias, "hidden": hidden[rows], "before": before}
+        positions = {"gates": gates[rows], "bias": bias, "hidden": hidden[rows], "before": before}
         if extra is not None:
-            places["extra"] = extra[rows]
+            positions["extra"] = extra[rows]
         if now_cell is not None:
-            places["cell"] = now_cell[:size]
+            positions["cell"] = now_cell[:size]
         if sums is None:
             layer.add_product(before, turned, gates[rows], True)
         else:
-            places["sums"] = sums[:size]
+            positions["sums"] = sums[:size]
             layer.add_product(before, turned, sums[:size], False)
-        where.run(layer.apply(False, places))
+        where.run(layer.apply(False, positions))
         if layer.is_even:
             now, now_cell = hidden[rows], extra[rows] if last_cell is not None else None
         else:
@@ -195,17 +195,17 @@ def backward(
     previous_cell = layer.previous(extra, state[1]) if cell.has_cell else None
     for rows in reversed(list(layer.rows())):
         size = rows.stop - rows.start
-        places = {
+        positions = {
             "gates": gates_made[rows], "hidden": hidden[rows], "before": previous[rows],
             "given": given[rows], "carried": carried[:size], "gates_grad": gates[rows],
         }  # fmt: skip
         if extra is not None:
-            places["extra"] = extra[rows]
+            positions["extra"] = extra[rows]
         if previous_cell is not None and carried_cell is not None:
-            places |= {"cell": previous_cell[rows], "cell_grad": carried_cell[:size]}
+            positions |= {"cell": previous_cell[rows], "cell_grad": carried_cell[:size]}
         if sums is not None:
-            places["sums_grad"] = sums[rows]
-        where.run(layer.apply(True, places))
+            positions["sums_grad"] = sums[rows]
+        where.run(layer.apply(True, positions))
         product = (gates if sums is None else sums)[rows]
         accumulates = "carried0" in cell.backward.outputs.split()
         layer.add_product(product, of_hidden, carried[:size], accumulates)

@@ -81,7 +81,7 @@ def _of_definition(program: Any, stored: Any, by_columns: bool, threads: int, la
     stores = [(Operand("out", stored.name, layout.UNIT), made)]
     work = Work(stored.name, inputs, frozenset(inputs), reductions, stores, on_cpu=False)
     cut = Cut(work)
-    if cut.places > 1:  # there is room for one value an element, where the output will be
+    if cut.positions > 1:  # there is room for one value an element, where the output will be
         cut = Cut(work, keep=math.inf)
     return rows.stages_source(
         program.name, stored.name, inputs, cut.stages, by_columns, threads, lanes

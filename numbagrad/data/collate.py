@@ -49,8 +49,8 @@ def _mapped(container: Any, entries: Any) -> Any:
         if not isinstance(container, MutableSequence):
             return type(container)(entries)
         fresh: Any = copy.copy(container)
-        for place, entry in enumerate(entries):
-            fresh[place] = entry
+        for position, entry in enumerate(entries):
+            fresh[position] = entry
         return fresh
     except TypeError:
         return entries

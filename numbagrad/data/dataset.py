@@ -139,9 +139,9 @@ class ConcatDataset(Dataset[T_co]):
             if -idx > len(self):
                 raise ValueError("absolute value of index should not exceed dataset length")
             idx += len(self)
-        place = bisect_right(self.cumulative_sizes, idx)
-        before = self.cumulative_sizes[place - 1] if place else 0
-        return self.datasets[place][idx - before]
+        position = bisect_right(self.cumulative_sizes, idx)
+        before = self.cumulative_sizes[position - 1] if position else 0
+        return self.datasets[position][idx - before]
 
 
 class ChainDataset(IterableDataset[T_co]):
@@ -185,7 +185,7 @@ class Subset(Dataset[T_co]):
                 "    return [self.__getitem__(idx) for idx in indices]"
             )
         if kind is Subset and hasattr(dataset, "collated"):
-            self.collated = lambda places: dataset.collated([indices[i] for i in places])
+            self.collated = lambda positions: dataset.collated([indices[i] for i in positions])
 
     def __getitem__(self, idx: Any) -> T_co:
         if isinstance(idx, list):
@@ -227,16 +227,16 @@ def random_split(
 
 
 def _lengths_of_fractions(total: int, fractions: Sequence[float]) -> list[int]:
-    for place, fraction in enumerate(fractions):
+    for position, fraction in enumerate(fractions):
         if fraction < 0 or fraction > 1:
-            raise ValueError(f"Fraction at index {place} is not between 0 and 1")
+            raise ValueError(f"Fraction at index {position} is not between 0 and 1")
     lengths = [math.floor(total * fraction) for fraction in fractions]
-    for place in range(total - sum(lengths)):
-        lengths[place % len(lengths)] += 1
-    for place, length in enumerate(lengths):
+    for position in range(total - sum(lengths)):
+        lengths[position % len(lengths)] += 1
+    for position, length in enumerate(lengths):
         if length == 0:
             warnings.warn(
-                f"Length of split at index {place} is 0. This might result in an empty dataset.",
+                f"Length of split at index {position} is 0. This might result in an empty dataset.",
                 stacklevel=3,
             )
     return lengths

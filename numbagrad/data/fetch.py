@@ -40,10 +40,10 @@ class _StreamFetcher:
         self.collate = collate
         self.drop_last = drop_last
 
-    def __call__(self, places: Any) -> Any:
+    def __call__(self, positions: Any) -> Any:
         if not self.batched:
             return self.collate(next(self.stream))
-        samples = [sample for _, sample in zip(places, self.stream, strict=False)]
-        if not samples or (self.drop_last and len(samples) < len(places)):
+        samples = [sample for _, sample in zip(positions, self.stream, strict=False)]
+        if not samples or (self.drop_last and len(samples) < len(positions)):
             raise StopIteration
         return self.collate(samples)

@@ -112,8 +112,8 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for place in randperm(len(self.indices), generator=self.generator).tolist():
-            yield self.indices[place]
+        for position in randperm(len(self.indices), generator=self.generator).tolist():
+            yield self.indices[position]
 
     def __len__(self) -> int:
         return len(self.indices)

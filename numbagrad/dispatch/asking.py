@@ -49,7 +49,7 @@ def asks(function: Any) -> bool:
     )
 
 
-def _is_place_of(function: FunctionType, name: str) -> bool:
+def _is_position_of(function: FunctionType, name: str) -> bool:
     """Whether a method asks by itself, and is no function of a namespace or of another name too.
 
     Classes and modes see methods and functions apart.
@@ -134,7 +134,7 @@ def asking_member(value: Any, name: str) -> Any:
         return made
     if not isinstance(value, FunctionType):
         return value
-    if _is_place_of(value, name):
+    if _is_position_of(value, name):
         value.__name__ = name  # by which classes know it
         return value
     return asking(value, name)

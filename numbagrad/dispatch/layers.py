@@ -58,7 +58,7 @@ class Layer(Protocol):
 
 #: The files of the layers, outermost first.
 ORDER = ("overriding", "volatile", "autocast")
-BITS = {name: 1 << place for place, name in enumerate(ORDER)}
+BITS = {name: 1 << position for position, name in enumerate(ORDER)}
 #: The layers that act on every public call of a program; autocast knows its functions.
 PUBLIC = sum(BITS.values()) & ~BITS["autocast"]
 ALL = -1

@@ -66,7 +66,7 @@ def _seen() -> dict[Callable[..., Any], _Seen]:
     """Every public function with its view from outside."""
     table: dict[Callable[..., Any], _Seen] = {}
     methods = {}
-    for owner, name, value in public_names.places():
+    for owner, name, value in public_names.positions():
         if isinstance(value, property):
             accessors = {"__get__": value.fget, "__set__": value.fset, "__delete__": value.fdel}
             for kind, accessor in accessors.items():

@@ -12,7 +12,7 @@ from ..ops.methods import on_demand
 from ..tensor import Tensor
 from .asking import is_public_member
 
-__all__ = ["Public", "places"]
+__all__ = ["Public", "positions"]
 
 #: Functions of these names say something of a class or of the library.
 _NOT_OPERATORS = frozenset(
@@ -31,7 +31,7 @@ class Public(NamedTuple):
 
 
 @functools.cache
-def places() -> tuple[Public, ...]:
+def positions() -> tuple[Public, ...]:
     """Every public place, with its function or property; imports the files imported on demand."""
     on_demand.load_all()
     for module, names in (

@@ -49,9 +49,9 @@ def call(operator: Any, arguments: Sequence[Any], arrays: Sequence[Any] = ()) ->
     the ordinary argument.
     """
     level: Level | None = None
-    place = -1  # counting by hand costs less than an enumerate
+    position = -1  # counting by hand costs less than an enumerate
     for argument in arguments:
-        place += 1
+        position += 1
         own: Level | None
         if isinstance(argument, Tensor):
             array: Any = argument._array
@@ -60,14 +60,14 @@ def call(operator: Any, arguments: Sequence[Any], arrays: Sequence[Any] = ()) ->
             state = getattr(array, "state", None)
             if state is None or not state.level.alive or state.level.paused:
                 argument = settled(argument)
-                arguments = [*arguments[:place], argument, *arguments[place + 1 :]]
+                arguments = [*arguments[:position], argument, *arguments[position + 1 :]]
                 state = state_of(argument)
                 if state is None:
                     continue
             own = state.level
         elif argument.__class__ is list:
             argument = _settled(argument)
-            arguments = [*arguments[:place], argument, *arguments[place + 1 :]]
+            arguments = [*arguments[:position], argument, *arguments[position + 1 :]]
             own = deepest(argument)
             if own is None:
                 continue

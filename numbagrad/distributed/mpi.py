@@ -24,7 +24,7 @@ from . import shared_sums
 from .communicator import Array, Communicator, Request, Requests, Sum
 from .reduce_op import ReduceOp
 
-__all__ = ["RanksOfMPI", "abort", "local_place", "ranks_of_job"]
+__all__ = ["RanksOfMPI", "abort", "local_position", "ranks_of_job"]
 
 _OPERATIONS = {
     ReduceOp.SUM: MPI.SUM, ReduceOp.AVG: MPI.SUM, ReduceOp.PRODUCT: MPI.PROD,
@@ -275,12 +275,12 @@ def ranks_of_job() -> RanksOfMPI:
 
 
 @functools.cache
-def local_place() -> tuple[int, int]:
+def local_position() -> tuple[int, int]:
     """The number of this process among those of its machine, and how many these are."""
     local = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
-    place = local.rank, local.size
+    position = local.rank, local.size
     local.Free()
-    return place
+    return position
 
 
 def abort(code: int) -> None:

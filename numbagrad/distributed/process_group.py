@@ -51,7 +51,7 @@ class ProcessGroup:
         self.ranks = tuple(ranks)
         self.timeout = timeout
         self.group_name = self.group_desc = name
-        self._place = communicator.rank
+        self._position = communicator.rank
         self._copies: list[Communicator] = []
 
     @property
@@ -77,7 +77,7 @@ class ProcessGroup:
 
     def rank(self) -> int:
         """The number of this process in the group."""
-        return self._place
+        return self._position
 
     def size(self) -> int:
         """How many processes there are."""
@@ -106,7 +106,7 @@ class ProcessGroup:
         self._communicator, self._copies = None, []
 
     def __repr__(self) -> str:
-        return f"ProcessGroup(rank {self._place} of {self.size()}, global ranks {self.ranks})"
+        return f"ProcessGroup(rank {self._position} of {self.size()}, global ranks {self.ranks})"
 
     def __reduce__(self) -> Any:
         raise TypeError("a process group cannot be pickled or copied: make it in each process")

@@ -56,15 +56,15 @@ def buckets_of(
     made: list[list[int]] = []
     open_ones: dict[Any, tuple[list[int], int]] = {}
     limits: dict[Any, int] = {}
-    for place in reversed(range(len(parameters))):
-        kind, size = parameters[place].dtype, parameters[place]._array.nbytes
-        places, filled = open_ones.get(kind, ([], 0))
-        if places and filled + size > limits.setdefault(kind, min(first, cap)):
-            made.append(places)
+    for position in reversed(range(len(parameters))):
+        kind, size = parameters[position].dtype, parameters[position]._array.nbytes
+        positions, filled = open_ones.get(kind, ([], 0))
+        if positions and filled + size > limits.setdefault(kind, min(first, cap)):
+            made.append(positions)
             limits[kind] = cap
-            places, filled = [], 0
-        open_ones[kind] = ([*places, place], filled + size)
-    return made + [places for places, _ in open_ones.values()]
+            positions, filled = [], 0
+        open_ones[kind] = ([*positions, position], filled + size)
+    return made + [positions for positions, _ in open_ones.values()]
 
 
 class GradBucket:
@@ -186,20 +186,22 @@ class Reducer:
         self.finds_unused = finds_unused
         self._as_views = as_views
         self.buckets = buckets_of(self._parameters, cap)
-        self._sums = tuple(self._ranks.sums([self._form(places) for places in self.buckets]))
+        self._sums = tuple(self._ranks.sums([self._form(positions) for positions in self.buckets]))
         #: The flat tensors of sums that have a place for these.
         self._memory = tuple([
             None if (memory := each.memory) is None else from_numpy(memory) for each in self._sums
         ])  # fmt: skip
         #: For each parameter its bucket, and where its elements begin there.
-        self._places: dict[int, tuple[int, int]] = {}
-        for k, places in enumerate(self.buckets):
-            sizes = [self._parameters[place].numel() for place in places]
+        self._positions: dict[int, tuple[int, int]] = {}
+        for k, positions in enumerate(self.buckets):
+            sizes = [self._parameters[position].numel() for position in positions]
             starts = itertools.accumulate(sizes, initial=0)
-            self._places.update({place: (k, at) for place, at in zip(places, starts, strict=False)})
+            self._positions.update(
+                {position: (k, at) for position, at in zip(positions, starts, strict=False)}
+            )
         #: The place of each gradient there, or None where a backward makes its flat tensor anew.
         self._parts = tuple([
-            None if (flat := self._memory[self._places[k][0]]) is None else self._part(flat, k)
+            None if (flat := self._memory[self._positions[k][0]]) is None else self._part(flat, k)
             for k in range(len(self._parameters))
         ])  # fmt: skip
         self.hook: tuple[Any, Callable[..., Any]] | None = None
@@ -207,8 +209,8 @@ class Reducer:
         #: Parameters that the outputs of the last forward do not depend on.
         self._unused: frozenset[int] = frozenset()
         self._forget()
-        for place, parameter in enumerate(self._parameters):
-            parameter.register_post_accumulate_grad_hook(functools.partial(self._ready, place))
+        for position, parameter in enumerate(self._parameters):
+            parameter.register_post_accumulate_grad_hook(functools.partial(self._ready, position))
 
     def _forget(self) -> None:
         """Be as between two backwards."""
@@ -249,7 +251,7 @@ class Reducer:
         used = {id(target) for target in reachable([edge[0] for edge in edges])}
         return frozenset([k for k, each in enumerate(self._parameters) if id(each) not in used])
 
-    def _ready(self, place: int, parameter: Tensor) -> None:
+    def _ready(self, position: int, parameter: Tensor) -> None:
         """Count a gradient that is complete; called by the engine."""
         if not self._syncs:
             if capture.is_capturing():  # a call that leaves behind what it found can be a program
@@ -258,21 +260,21 @@ class Reducer:
         if self._waiting is None:
             self._begin()
         assert self._waiting is not None
-        if self._met >> place & 1:
+        if self._met >> position & 1:
             raise RuntimeError(
-                f"DistributedDataParallel: the gradient of {self._names[place]} was ready twice in "
-                "one backward"
+                f"DistributedDataParallel: the gradient of {self._names[position]} was ready twice "
+                "in one backward"
             )
-        self._met |= 1 << place
+        self._met |= 1 << position
         if self.hook is None:
-            self._give(place)
+            self._give(position)
         # Only now those that were complete before: a product whose gradient is given next to it in
         # a program writes it there itself, but not past the start of a sum. That of the bias, whose
         # gradient a layer gives just before that of its weight, starts none for the same reason.
         if parameter._array.ndim != 1:
             self._start_complete()
-        if place not in self._unused:
-            self._waiting[self._places[place][0]] -= 1
+        if position not in self._unused:
+            self._waiting[self._positions[position][0]] -= 1
         for _, reduction in self._started:
             if isinstance(reduction, _Averaging):
                 reduction.poll()
@@ -290,7 +292,8 @@ class Reducer:
                 ]
             )
         self._waiting = [
-            len([place for place in places if place not in self._unused]) for places in self.buckets
+            len([position for position in positions if position not in self._unused])
+            for positions in self.buckets
         ]
 
     def _start_complete(self) -> None:
@@ -299,13 +302,13 @@ class Reducer:
         while len(self._started) < len(self.buckets) and not self._waiting[len(self._started)]:
             self._start(len(self._started))
 
-    def _form(self, places: Sequence[int]) -> tuple[int, np.dtype[Any]]:
+    def _form(self, positions: Sequence[int]) -> tuple[int, np.dtype[Any]]:
         """How many elements a bucket has, and of which dtype."""
-        arrays = [self._parameters[place]._array for place in places]
+        arrays = [self._parameters[position]._array for position in positions]
         return sum([each.size for each in arrays]), arrays[0].dtype
 
     def _start(self, index: int) -> None:
-        parameters = [self._parameters[place] for place in self.buckets[index]]
+        parameters = [self._parameters[position] for position in self.buckets[index]]
         if self.hook is not None:
             with no_grad():
                 flat = joined([self._gradient(each) for each in parameters])
@@ -314,29 +317,29 @@ class Reducer:
             self._started += ((flat, hook(state, bucket)),)
             return
         flat = self._flats[index]
-        for place in self.buckets[index]:
-            if not self._met >> place & 1:
-                self._give(place)
+        for position in self.buckets[index]:
+            if not self._met >> position & 1:
+                self._give(position)
         before_write(flat)
         mean = _Averaging(self._sums[index], self._group.timeout)
         capture.exchange(mean.start_all_reduce, flat._array, flat._array)
         self._started += ((flat, mean),)
 
-    def _give(self, place: int) -> None:
+    def _give(self, position: int) -> None:
         """Write the share of this rank in the mean of a gradient to its place in the bucket.
 
         At once, where it is still in the cache, and in a program an epilogue of its product.
         """
-        gradient, factor = self._gradient(self._parameters[place]), 1 / self._group.size()
-        part = self._parts[place]
+        gradient, factor = self._gradient(self._parameters[position]), 1 / self._group.size()
+        part = self._parts[position]
         with no_grad():
             if part is None or capture.active is not None:  # a recording sees where it writes
-                part = self._part(self._flats[self._places[place][0]], place)
+                part = self._part(self._flats[self._positions[position][0]], position)
             mul(gradient, factor, out=part)
 
-    def _part(self, flat: Tensor, place: int) -> Tensor:
+    def _part(self, flat: Tensor, position: int) -> Tensor:
         """The place of a gradient in the flat tensor of its bucket."""
-        at, parameter = self._places[place][1], self._parameters[place]
+        at, parameter = self._positions[position][1], self._parameters[position]
         return flat[at : at + parameter.numel()].view(parameter.shape)
 
     def _new_memory(self, index: int) -> Tensor:
@@ -391,12 +394,12 @@ class Reducer:
             )
         return value if value.dtype is flat.dtype else value.to(flat.dtype)
 
-    def _hand_out(self, places: Sequence[int], flat: Tensor, used: Array | None) -> None:
-        parameters = [self._parameters[place] for place in places]
+    def _hand_out(self, positions: Sequence[int], flat: Tensor, used: Array | None) -> None:
+        parameters = [self._parameters[position] for position in positions]
         with no_grad():
-            for place, part in zip(places, parts_of(flat, parameters), strict=True):
-                parameter = self._parameters[place]
-                if used is not None and not used[place]:
+            for position, part in zip(positions, parts_of(flat, parameters), strict=True):
+                parameter = self._parameters[position]
+                if used is not None and not used[position]:
                     continue
                 if self._as_views or parameter.grad is None:
                     parameter.grad = part if self._as_views else part.clone()

@@ -113,10 +113,10 @@ class SharedSums:
         said = [np.frombuffer(memory, np.int64, len(forms), k * page) for k in range(size)]
         at += page * size
         self._states: list[_State] = []
-        for place, (count, kind) in enumerate(forms):
+        for position, (count, kind) in enumerate(forms):
             step = _padded(count * kind.itemsize)
             arrays = [np.frombuffer(memory, kind, count, at + k * step) for k in range(size)]
-            numbers = [each[place : place + 1] for each in said]
+            numbers = [each[position : position + 1] for each in said]
             self._states.append(_State(self, rank, numbers, arrays))
             at += step * size
         self.sums = [SharedSum(each) for each in self._states]

@@ -20,9 +20,9 @@ __all__ = ["main"]
 def _set_environment(ranks: Communicator) -> None:
     from . import mpi
 
-    place, count = mpi.local_place()
+    position, count = mpi.local_position()
     os.environ.update({
-        "RANK": str(ranks.rank), "WORLD_SIZE": str(ranks.size), "LOCAL_RANK": str(place),
+        "RANK": str(ranks.rank), "WORLD_SIZE": str(ranks.size), "LOCAL_RANK": str(position),
         "LOCAL_WORLD_SIZE": str(count), "GROUP_RANK": str(ranks.rank // count),
         "GROUP_WORLD_SIZE": str(-(-ranks.size // count)), "ROLE_RANK": str(ranks.rank),
         "ROLE_WORLD_SIZE": str(ranks.size), "ROLE_NAME": "default",

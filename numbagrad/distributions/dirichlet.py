@@ -49,8 +49,8 @@ class Dirichlet(ExponentialFamily):
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
         corner = (self.concentration < 1).all(-1, keepdim=True)
-        place = one_hot(mode.argmax(-1), self.concentration.shape[-1]).to(mode)
-        return where(corner, place, mode)
+        position = one_hot(mode.argmax(-1), self.concentration.shape[-1]).to(mode)
+        return where(corner, position, mode)
 
     @property
     def variance(self) -> Any:

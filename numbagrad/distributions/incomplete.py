@@ -85,9 +85,9 @@ def _nodes() -> tuple[Array, Array]:
     h = 0.05
     k = np.arange(-75, 76) * h
     u = np.pi / 2 * np.sinh(k)
-    places = 1 / (1 + np.exp(-2 * u))
+    positions = 1 / (1 + np.exp(-2 * u))
     weights = h * np.pi / 2 * np.cosh(k) / (2 * np.cosh(u) ** 2)
-    return places, weights
+    return positions, weights
 
 
 def _tail(a: Array, b: Array, x: Array, mean_log: Array, mirrored: bool) -> Array:
@@ -95,13 +95,13 @@ def _tail(a: Array, b: Array, x: Array, mean_log: Array, mirrored: bool) -> Arra
 
     With ``mirrored`` the logarithm is that of 1 - t.
     """
-    places, weights = _nodes()
+    positions, weights = _nodes()
     a, b, x, mean_log = [np.asarray(each)[..., None] for each in (a, b, x, mean_log)]
     # t = x s and s = p**(1 / power), so that what is infinite at 0 is gone.
     power = np.minimum(a, 1)
-    log_s = np.log(places) / power
+    log_s = np.log(positions) / power
     t = x * np.exp(log_s)
     log_of = np.log1p(-t) if mirrored else np.log(x) + log_s
-    shape = (a / power - 1) * np.log(places) + (b - 1) * (np.log1p(-t) - np.log1p(-x))
+    shape = (a / power - 1) * np.log(positions) + (b - 1) * (np.log1p(-t) - np.log1p(-x))
     values = (log_of - mean_log) * np.exp(shape) / power
     return (np.where(np.isfinite(values), values, 0) * weights).sum(-1) * x[..., 0]

@@ -102,9 +102,9 @@ class MixtureSameFamily(Distribution):
             chosen = self.mixture_distribution.sample(sample_shape)
             parts = self.component_distribution.sample(sample_shape)
             ones_behind = (1,) * (self._event_ndims + 1)
-            place = chosen.reshape((*chosen.shape, *ones_behind))
-            place = place.expand((*chosen.shape, 1, *self._event_shape))
-            return parts.gather(dim, place).squeeze(dim)
+            position = chosen.reshape((*chosen.shape, *ones_behind))
+            position = position.expand((*chosen.shape, 1, *self._event_shape))
+            return parts.gather(dim, position).squeeze(dim)
 
     def __repr__(self) -> str:
         inner = f"{self.mixture_distribution},\n  {self.component_distribution}"

@@ -106,13 +106,13 @@ def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
     n = mat.shape[-1]
     if not -n < diag < n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
-    rows, columns = _tril_places(n, diag)
+    rows, columns = _tril_positions(n, diag)
     return mat[..., rows, columns]
 
 
-def _tril_places(n: int, diag: int) -> Any:
-    places = [(i, j) for i in range(n) for j in range(n) if j <= i + diag]
-    return [i for i, _ in places], [j for _, j in places]
+def _tril_positions(n: int, diag: int) -> Any:
+    positions = [(i, j) for i in range(n) for j in range(n) if j <= i + diag]
+    return [i for i, _ in positions], [j for _, j in positions]
 
 
 def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
@@ -127,7 +127,7 @@ def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
             "the lower triangular part of a square D x D matrix."
         )
     n = round(n)
-    rows, columns = _tril_places(n, diag)
+    rows, columns = _tril_positions(n, diag)
     made = vec.new_zeros((*vec.shape[:-1], n * n))
     where = as_tensor([i * n + j for i, j in zip(rows, columns, strict=True)])
     made = made.index_copy(-1, where, vec)

@@ -17,7 +17,7 @@ __all__ = ["Layout", "arrange"]
 #: How often layers are ordered anew, and items moved.
 _SWEEPS = 8
 #: Places of long edges, at most so many times the number of items: more would only cost time.
-_MOST_PLACES = 10
+_MOST_POSITIONS = 10
 
 
 @dataclasses.dataclass
@@ -27,7 +27,7 @@ class Layout:
     Attributes:
         layers: by item: its layer; an edge leads to a larger one.
         centers: by item: the place of its middle along the layer, in pixels, from 0 on.
-        bends: by edge: where it passes the layers in between, ``(layer, place)``.
+        bends: by edge: where it passes the layers in between, ``(layer, position)``.
         width: the extent of all layers.
     """
 
@@ -49,7 +49,7 @@ def arrange(widths: Sequence[float], edges: Sequence[tuple[int, int]], gap: floa
     sizes = list(widths)
     depth = list(layers)
     chains: list[list[int]] = []
-    budget = _MOST_PLACES * len(widths)
+    budget = _MOST_POSITIONS * len(widths)
     for first, last in edges:
         between = range(layers[first] + 1, layers[last])
         chain = []
@@ -154,8 +154,8 @@ def _placed(
         for row in rows if down else reversed(rows):
             wanted = []
             for item in row:
-                places = [centers[other] for other in near[item]]
-                wanted.append(sum(places) / len(places) if places else centers[item])
+                positions = [centers[other] for other in near[item]]
+                wanted.append(sum(positions) / len(positions) if positions else centers[item])
             _spread(row, wanted, sizes, gap, centers)
     left = min([center - size / 2 for center, size in zip(centers, sizes, strict=True)], default=0)
     return [center - left for center in centers]
@@ -177,12 +177,12 @@ def _spread(
     offset, previous = 0.0, 0.0
     offsets = []
     pools: list[list[float]] = []  # sum of places where the pool's first item would be, and count
-    for number, (item, place) in enumerate(zip(row, wanted, strict=True)):
+    for number, (item, position) in enumerate(zip(row, wanted, strict=True)):
         if number:
             offset += previous + gap + sizes[item] / 2
         previous = sizes[item] / 2
         offsets.append(offset)
-        pools.append([place - offset, 1])
+        pools.append([position - offset, 1])
         while len(pools) > 1 and pools[-2][0] * pools[-1][1] > pools[-1][0] * pools[-2][1]:
             total, count = pools.pop()
             pools[-1][0] += total

@@ -186,25 +186,25 @@ class KernelTable:
             if 2 * len(self._entries) > mask:
                 self._build(2 * mask + 1)
             else:
-                _place(self._slots, entry)
+                _position(self._slots, entry)
 
     def _build(self, mask: int) -> None:
         slots = np.full((mask + 1, size_of(Slot)), layout.EMPTY_KEY, dtype=np.int64)
         for entry in self._entries.values():
-            _place(slots, entry)
+            _position(slots, entry)
         # One store: another thread may launch between two. The old slots live until after it.
         self.record.slots.words[:] = row_of(Slots, mask=mask, first=slots.ctypes.data)
         self._slots = slots
 
 
-def _place(slots: np.ndarray, entry: tuple[int, ...]) -> None:
+def _position(slots: np.ndarray, entry: tuple[int, ...]) -> None:
     """Write an entry into its slot, or into the next that is free."""
-    key = entry[Slot.key.place]
+    key = entry[Slot.key.position]
     mask = len(slots) - 1
     product = (key * layout.HASH_MULTIPLIER) & 0xFFFF_FFFF_FFFF_FFFF
     signed = product - (1 << 64) if product >> 63 else product
     position = (signed >> layout.HASH_SHIFT) & mask
-    while slots[position, Slot.key.place] not in (layout.EMPTY_KEY, key):
+    while slots[position, Slot.key.position] not in (layout.EMPTY_KEY, key):
         position = (position + 1) & mask
     slots[position] = entry
 

@@ -94,6 +94,6 @@ def _describe(kernel: Kernel) -> str:
     header, _, body = kernel.source.partition("\n")
     signature = header.removeprefix("# ").removeprefix(f"{kernel.name}: ")
     written = kernel.path is not None and kernel.path.exists()
-    place = f"source: {kernel.path}" if written else "its source could not be kept in a file"
+    position = f"source: {kernel.path}" if written else "its source could not be kept in a file"
     source = textwrap.indent(body.strip("\n"), "       ")
-    return f"{kernel.name}: {signature}\n   {origin[kernel.origin]}; {place}\n\n{source}"
+    return f"{kernel.name}: {signature}\n   {origin[kernel.origin]}; {position}\n\n{source}"

@@ -154,7 +154,7 @@ class PlannedBackend(Backend):
         narrow = rules.rounded([code_of(x, len(forms[0].shape)) for x in operands])
         views: list[Any] = []
         numbers: list[str | None] = []
-        for place, operand in enumerate(operands):
+        for position, operand in enumerate(operands):
             if foreign(operand) is not None:
                 if narrow is not None and operand.dtype != narrow.numpy:
                     operand = self.converted(operand, narrow.numpy)
@@ -162,7 +162,7 @@ class PlannedBackend(Backend):
                 numbers.append(None)
             else:
                 views.append(operand.item() if isinstance(operand, np.ndarray) else operand)
-                numbers.append(rules.number(place, compute).name)
+                numbers.append(rules.number(position, compute).name)
         if outputs[0].size:
             made = tuple([view_of(x) for x in outputs])
             self.run(

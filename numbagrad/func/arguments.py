@@ -47,8 +47,8 @@ def replaced_arguments(args: tuple[Any, ...], chosen: Any, argnums: Any) -> tupl
     if isinstance(argnums, int):
         new[argnums] = chosen
     else:
-        for place, value in zip(argnums, chosen, strict=True):
-            new[place] = value
+        for position, value in zip(argnums, chosen, strict=True):
+            new[position] = value
     return tuple(new)
 
 

@@ -52,7 +52,7 @@ def jacobian_of_products(
         results = products_in_blocks(product, like, function)
     if chunk_size == 1 and count:  # without ``vmap``, and what that does not take
         basis = standard_basis(like)
-        rows = [product(*[block[place] for block in basis]) for place in range(count)]
+        rows = [product(*[block[position] for block in basis]) for position in range(count)]
         results = [stack(column) for column in zip(*rows, strict=True)]
     elif results is None:
         mapped = vmap(product, randomness=randomness, chunk_size=chunk_size)

@@ -190,7 +190,7 @@ class BlockProgram:
         """The results for a block of vectors."""
         arrays = [block.get(view.memory, view.memory.array) for view in dependent.given]
         made = self._call(*map(new_tensor, arrays))
-        return [as_view(made[place], view) for place, view in dependent.results]
+        return [as_view(made[position], view) for position, view in dependent.results]
 
     def write_rows(
         self, dependent: Dependent, units: Units, results: Sequence[Array], start: int

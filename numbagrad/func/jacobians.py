@@ -118,11 +118,11 @@ def jacfwd(
 
 def _check_real(api: str, what: str, leaves: list[Any]) -> None:
     """Raise torch's error for complex tensors: what a Jacobian of these is, is not agreed on."""
-    for place, leaf in enumerate(leaves):
+    for position, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor) and leaf.is_complex():
             raise RuntimeError(
                 f"{api}: Expected all {what}s to be real but received complex tensor at flattened "
-                f"{what} idx: {place}"
+                f"{what} idx: {position}"
             )
 
 

@@ -97,10 +97,10 @@ def _run(
         ]
         results = func(*rebuild(structure, iter(samples)), **kwargs)
         made, result_structure = flatten(results)
-        places = _dims_of_results(func, out_dims, results, result_structure)
+        positions = _dims_of_results(func, out_dims, results, result_structure)
         values = [
-            _without_level(func, level, result, place)
-            for result, place in zip(made, places, strict=True)
+            _without_level(func, level, result, position)
+            for result, position in zip(made, positions, strict=True)
         ]
     return rebuild(result_structure, iter(values))
 
@@ -156,11 +156,11 @@ def _run_in_chunks(
         )
         chunks.append(flatten(results))
     structure = chunks[0][1]
-    places = [out_dims] if structure == LEAF else spread(out_dims, structure)
+    positions = [out_dims] if structure == LEAF else spread(out_dims, structure)
     together = [
-        column[0] if place is None else cat(column, _as_int(place))
-        for column, place in zip(zip(*[made for made, _ in chunks], strict=True),
-                                 places or (), strict=True)
+        column[0] if position is None else cat(column, _as_int(position))
+        for column, position in zip(zip(*[made for made, _ in chunks], strict=True),
+                                 positions or (), strict=True)
     ]  # fmt: skip
     return rebuild(structure, iter(together))
 

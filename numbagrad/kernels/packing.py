@@ -62,7 +62,7 @@ class Arguments(Record):
             check_written(kernel, values[0])
         packed = cls()
         for (name, field), value in zip(words.items(), values, strict=True):
-            packed.words[field.place] = _word(kernel, name, field, value)
+            packed.words[field.position] = _word(kernel, name, field, value)
         return Address.of(packed.words, values)
 
 
@@ -110,12 +110,12 @@ class Operands:
         packed = np.zeros(layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * len(aliased), np.int64)
         arrays = [_operand(kernel, *each) for each in zip(given, values, strict=True)]
         shapes = set()
-        for place, array in enumerate(arrays):
-            target = self._first_output if aliased[place] else place
+        for position, array in enumerate(arrays):
+            target = self._first_output if aliased[position] else position
             if target >= self._first_output:
-                check_written(kernel, array, arrays[:place] + arrays[place + 1 :])
+                check_written(kernel, array, arrays[:position] + arrays[position + 1 :])
             packed[layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * target] = array.ctypes.data
-            if self._operands[place][2] != layout.ZERO:
+            if self._operands[position][2] != layout.ZERO:
                 shapes.add(array.shape)
         if len(shapes) != 1:
             raise ValueError(f"{kernel.__name__} takes arrays of one shape, not {sorted(shapes)}")

@@ -218,10 +218,10 @@ amin = _reduction(
 )  # fmt: skip
 
 
-def _place(name: str, neutral: Neutral, text: str) -> Callable[..., Tensor]:
+def _position(name: str, neutral: Neutral, text: str) -> Callable[..., Tensor]:
     """``argmax`` or ``argmin``."""
 
-    def place(
+    def position(
         input: Tensor,
         dim: int | None = None,
         *,
@@ -233,14 +233,14 @@ def _place(name: str, neutral: Neutral, text: str) -> Callable[..., Tensor]:
         made: Tensor = found.to(dtype or input.dtype)
         return made
 
-    return _named(place, name, text)
+    return _named(position, name, text)
 
 
-argmax = _place(
+argmax = _position(
     "argmax", _least,
     """The place of the largest element that counts, as ``dtype``: by default that of the input.""",
 )  # fmt: skip
-argmin = _place(
+argmin = _position(
     "argmin", _greatest,
     """The place of the smallest element that counts, as ``dtype``: by default the input's.""",
 )  # fmt: skip

@@ -66,10 +66,10 @@ def broadcast(frame, arguments, count, runtime):
         sizes = ArrayHead(operand).shape
         for d in range(dimensions):
             size = load(sizes, d, int64)
-            place = rank - dimensions + d
-            common = frame.raw_sizes[place]
+            position = rank - dimensions + d
+            common = frame.raw_sizes[position]
             if common == 1:
-                frame.raw_sizes[place] = size
+                frame.raw_sizes[position] = size
             elif size != common and size != 1:
                 return -1
     return rank
@@ -85,11 +85,11 @@ def raw_strides(frame, operand, k, rank):
     for d in range(rank - dimensions):
         frame.raw_strides[base + d] = 0
     for d in range(dimensions):
-        place = rank - dimensions + d
-        if load(sizes, d, int64) == frame.raw_sizes[place]:
-            frame.raw_strides[base + place] = load(strides, d, int64)
+        position = rank - dimensions + d
+        if load(sizes, d, int64) == frame.raw_sizes[position]:
+            frame.raw_strides[base + position] = load(strides, d, int64)
         else:
-            frame.raw_strides[base + place] = 0
+            frame.raw_strides[base + position] = 0
 
 
 @subroutine

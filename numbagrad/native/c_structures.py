@@ -107,12 +107,12 @@ def changes_are_counted() -> bool:
     if sys.implementation.name != "cpython" or sys.version_info >= (3, 12):
         return False
     probe: dict[str, Any] = {}
-    place = id(probe) + DictionaryHead.version.offset
-    found = [_word(place)]
+    position = id(probe) + DictionaryHead.version.offset
+    found = [_word(position)]
     for change in (
         lambda: probe.update(a=1.5), lambda: probe.update(a=2.5), lambda: probe.pop("a"),
         lambda: probe.setdefault("b"), probe.clear,
     ):  # fmt: skip
         change()
-        found.append(_word(place))
+        found.append(_word(position))
     return len(set(found)) == len(found)

@@ -22,7 +22,7 @@ from .objects import (
     tuple_get_item,
     tuple_new,
 )
-from .replay import DONE, has_form, make_results, place_arrays, run_placed
+from .replay import DONE, has_form, make_results, position_arrays, run_placed
 from .tensors import OFF, new_tensor, recording_mode
 
 NULL = 0
@@ -77,11 +77,11 @@ def new_gradients(table, runtime, results):
     made = tuple_new(count)
     if made == NULL:
         return NULL
-    places = table.gradients.first
+    positions = table.gradients.first
     for k in range(count):
         value = new_reference(runtime.none)
-        if places[k] >= 0:
-            array = new_reference(tuple_get_item(results, places[k]))
+        if positions[k] >= 0:
+            array = new_reference(tuple_get_item(results, positions[k]))
             value = new_tensor(runtime, array, runtime.false)
         if not fill(made, k, value):
             return NULL
@@ -91,11 +91,11 @@ def new_gradients(table, runtime, results):
 @subroutine
 def run_backward(table, runtime, kept, gradients, results):
     """Run the program on the gradients and what the node keeps."""
-    place_arrays(table, runtime, gradients, results)
+    position_arrays(table, runtime, gradients, results)
     arrays = table.arrays.first
     entry = table.saved.first
     for _ in range(table.saved.count):
-        arrays[entry.place] = tuple_get_item(kept, entry.kept)
+        arrays[entry.position] = tuple_get_item(kept, entry.kept)
         entry = entry[1]
     return run_placed(table)
 

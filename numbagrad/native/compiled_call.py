@@ -67,7 +67,7 @@ def same_settings(table, runtime):
         return False
     entry = table.switches.first
     for _ in range(table.switches.count):
-        if load(entry.place, 0, int64) != entry.value:
+        if load(entry.position, 0, int64) != entry.value:
             return False
         entry = entry[1]
     return True
@@ -120,9 +120,9 @@ def kept_arrays(plan, runtime, arguments, results):
     kept = tuple_new(count + plan.given.count)
     if kept == NULL:
         return NULL
-    places = plan.saved.first
+    positions = plan.saved.first
     for k in range(count):
-        fill(kept, k, new_reference(tuple_get_item(results, places[k])))
+        fill(kept, k, new_reference(tuple_get_item(results, positions[k])))
     entry = plan.given.first
     for k in range(plan.given.count):
         array = held_array(runtime, tensor_at(runtime, entry, arguments), runtime.tensor.array)
@@ -239,11 +239,11 @@ def returned_values(table, runtime, arguments, results, node):
 def watch_all(table, plan, runtime, node, values):
     """Have the node notice writes of all results that it keeps; False if that failed."""
     versions = field(node, plan.slots.versions)
-    places = plan.watched.first
+    positions = plan.watched.first
     for k in range(plan.watched.count):
         tensor = values
         if table.several != 0:
-            tensor = tuple_get_item(values, places[k])
+            tensor = tuple_get_item(values, positions[k])
         if not watch(runtime, versions, tensor):
             return False
     return True

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..codegen.record import List, Nested, Pointer, Record, Word, list_of
 from .guard_layout import GuardTable
-from .replay_layout import ReplayTable, TensorPlace
+from .replay_layout import ReplayTable, TensorPosition
 
 
 class Switch(Record):
     """A setting of the process: a word of an object, and what that has to be."""
 
-    place = Word()  # the address of the word
+    position = Word()  # the address of the word
     value = Word()
 
 
@@ -42,9 +42,9 @@ class CompiledNode(Record):
     output_count = Word()  # an int
     numbers = Word()
     slots = Nested(CompiledNodeSlots)
-    inputs = list_of(TensorPlace)  # that have edges
+    inputs = list_of(TensorPosition)  # that have edges
     saved = Nested(List)  # which results of the program it keeps
-    given = list_of(TensorPlace)  # tensors whose arrays it keeps
+    given = list_of(TensorPosition)  # tensors whose arrays it keeps
     watched = Nested(List)  # which of the values returned it keeps
 
 
@@ -73,7 +73,7 @@ class Saved(Record):
     """An array that the node keeps, and the backward reads."""
 
     kept = Word()  # which one
-    place = Word()  # where among the arrays of the program
+    position = Word()  # where among the arrays of the program
 
 
 class BackwardTable(ReplayTable):
@@ -87,5 +87,5 @@ class BackwardTable(ReplayTable):
 
 __all__ = [
     "BackwardTable", "CallTable", "CompiledNode", "CompiledNodeSlots", "Incoming", "Returned",
-    "Saved", "Switch", "TensorPlace",
+    "Saved", "Switch", "TensorPosition",
 ]  # fmt: skip

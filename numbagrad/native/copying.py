@@ -85,10 +85,10 @@ def in_range(index, count, size):
 def kernel_for(table, array):
     """Address of the kernel for the elements of an array, or 0 if it is not there yet."""
     size = table.runtime.item_sizes[type_number(array)]
-    place = 0
-    while 1 << place < size:
-        place += 1
-    return table.kernels[place]
+    position = 0
+    while 1 << position < size:
+        position += 1
+    return table.kernels[position]
 
 
 @subroutine
@@ -157,18 +157,18 @@ def read_rows(self, arguments, given):
     if not in_range(index, count, size):
         return nothing(runtime)
     sizes = address_of_stack(MAX_DIMENSIONS)
-    place = 0
+    position = 0
     for d in range(before):
-        store(sizes, place, size_of(array, d), int64)
-        place += 1
+        store(sizes, position, size_of(array, d), int64)
+        position += 1
     for d in range(added):
-        store(sizes, place, size_of(index, d), int64)
-        place += 1
+        store(sizes, position, size_of(index, d), int64)
+        position += 1
     for d in range(dim + 1, rank):
-        store(sizes, place, size_of(array, d), int64)
-        place += 1
+        store(sizes, position, size_of(array, d), int64)
+        position += 1
     outer, inner = product(array, 0, before), product(array, dim + 1, rank)
-    return read(table, array, index, sizes, place, outer, size, inner, count)
+    return read(table, array, index, sizes, position, outer, size, inner, count)
 
 
 def read_elements(self, arguments, given):

@@ -41,7 +41,7 @@ def _is_here() -> types.FrameType:
 
 
 @functools.cache
-def _place() -> int | None:
+def _position() -> int | None:
     """Where the function is in an interpreter's frame; None where it cannot be known.
 
     Up to CPython 3.10 a frame knows its code alone.
@@ -58,15 +58,15 @@ def _place() -> int | None:
 
 def is_told() -> bool:
     """Whether ``functions_of`` finds one function at once; else it looks through all objects."""
-    return _place() is not None
+    return _position() is not None
 
 
 def functions_of(frame: types.FrameType) -> list[types.FunctionType]:
     """The function that ``frame`` runs, or else all that have its code; empty for a module's."""
-    code, place = frame.f_code, _place()
-    if place is not None:
+    code, position = frame.f_code, _position()
+    if position is not None:
         inner = _word(id(frame) + FrameHead.inner.offset)
-        address = _word(inner + place) & ~_TAGS
+        address = _word(inner + position) & ~_TAGS
         function = ctypes.cast(address, ctypes.py_object).value
         if isinstance(function, types.FunctionType) and function.__code__ is code:
             return [function]

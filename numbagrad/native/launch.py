@@ -291,8 +291,8 @@ def write_numbers(frame, runtime, arguments, given, scalar_types):
 
 
 @subroutine
-def add_output(frame, runtime, place, code, rank, sizes, strides):
-    """A new ndarray as operand ``place`` of the kernel, dense in the order of the dimensions."""
+def add_output(frame, runtime, position, code, rank, sizes, strides):
+    """A new ndarray as operand ``position`` of the kernel, dense in the order of the dimensions."""
     item_size = runtime.item_sizes[code]
     if strides != NULL:
         step = item_size
@@ -300,7 +300,7 @@ def add_output(frame, runtime, place, code, rank, sizes, strides):
             dimension = frame.order[rank - 1 - p]
             store(strides, dimension, step, int64)
             step *= max(load(sizes, dimension, int64), 1)
-    word = operand_word(place)
+    word = operand_word(position)
     array = output_at(frame, word, runtime, rank, sizes, code, strides)
     if array == NULL:
         return NULL

@@ -189,16 +189,16 @@ class Recipe(Record):
 
     rule = Word()  # the gradient rule, or 0 if there is no recipe
     node_type = Word()
-    uses = Word()  # places of the operands that are saved, plus one, PLACE_BITS each
+    uses = Word()  # places of the operands that are saved, plus one, POSITION_BITS each
     uses_result = Word()
 
 
 RECIPE_OPERANDS = 3  # operators with more operands are recorded in Python
 RECIPES = 1 << (2 * RECIPE_OPERANDS)
-PLACE_BITS = 4
-PLACE_NOTHING = 0
-PLACE_PASSED = 1  # the incoming gradient itself
-PLACE_OUTPUT = 2  # the first output of the kernel; others follow
+POSITION_BITS = 4
+SOURCE_NOTHING = 0
+SOURCE_PASSED = 1  # the incoming gradient itself
+SOURCE_OUTPUT = 2  # the first output of the kernel; others follow
 
 
 class LaunchTable(Table):
@@ -211,7 +211,7 @@ class LaunchTable(Table):
     # Of a pointwise operator:
     launcher = Word()  # address of the launcher that computes on ndarrays
     recipes = Pointer(Recipe)  # or 0 before the first
-    places = Word()  # of a gradient: what each input gets, PLACE_BITS each
+    positions = Word()  # of a gradient: what each input gets, POSITION_BITS each
     inputs = Word()  # of a gradient: number of inputs
     recorded = Word()  # 1 if results may require grad
 
@@ -238,7 +238,7 @@ class DrawTable(Table):
 class NodeRecipe(Table):
     """How the node of an operator is made that is no formula; the table of the launcher of a view.
 
-    It speaks of places of arguments plus one, PLACE_BITS each.
+    It speaks of places of arguments plus one, POSITION_BITS each.
     """
 
     node_type = Word()
@@ -251,7 +251,7 @@ class NodeRecipe(Table):
 
 
 KEPT_BITS = 5
-KEPT_PLACE = 15
+KEPT_POSITION = 15
 KEPT_AS_SHAPE = 16  # the shape of the argument is kept, not the argument
 NOT_RECORDED = -1
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..codegen.intrinsics import int64, load, subroutine
 from .heads import ArrayHead
 from .launch import same_shape
-from .layout import KEPT_AS_SHAPE, KEPT_BITS, KEPT_PLACE, PLACE_BITS
+from .layout import KEPT_AS_SHAPE, KEPT_BITS, KEPT_POSITION, POSITION_BITS
 from .objects import (
     allocate,
     decrement_reference,
@@ -71,10 +71,10 @@ def new_node(runtime, kind, edges, saved):
 @subroutine
 def set_history(runtime, tensor, node, number):
     """Make a new Tensor output ``number`` of a node; False if that failed."""
-    place = long_from_long(number)
-    if place == NULL:
+    position = long_from_long(number)
+    if position == NULL:
         return False
-    replace(tensor, runtime.tensor.output_nr, place)
+    replace(tensor, runtime.tensor.output_nr, position)
     true = runtime.true
     replace(tensor, runtime.tensor.requires_grad, new_reference(true))
     replace(tensor, runtime.tensor.grad_fn, new_reference(node))
@@ -127,8 +127,8 @@ def edges_of_operands(runtime, arguments, count):
 @subroutine
 def used(recipe, arguments, i):
     """The operand that a gradient uses as its number ``i``, or NULL behind the last."""
-    place = (recipe.uses >> (PLACE_BITS * i)) & 15
-    return NULL if place == 0 else load(arguments, place - 1, int64)
+    position = (recipe.uses >> (POSITION_BITS * i)) & 15
+    return NULL if position == 0 else load(arguments, position - 1, int64)
 
 
 @subroutine
@@ -274,7 +274,7 @@ def kept_values(runtime, keeps, arguments):
         return NULL
     for k in range(count):
         kept = keeps >> (KEPT_BITS * k)
-        argument = load(arguments, (kept & KEPT_PLACE) - 1, int64)
+        argument = load(arguments, (kept & KEPT_POSITION) - 1, int64)
         if not fill(values, k, kept_value(runtime, argument, kept & KEPT_AS_SHAPE)):
             return NULL
     return values
@@ -290,8 +290,8 @@ def edges_to(runtime, inputs, arguments):
     """``next_edges``: one for each of the places ``inputs``, or for each Tensor of a list."""
     count = 0
     k = 0
-    while inputs >> (PLACE_BITS * k) != 0:
-        argument = load(arguments, ((inputs >> (PLACE_BITS * k)) & 15) - 1, int64)
+    while inputs >> (POSITION_BITS * k) != 0:
+        argument = load(arguments, ((inputs >> (POSITION_BITS * k)) & 15) - 1, int64)
         count += list_size(argument) if is_list(runtime, argument) else 1
         k += 1
     edges = tuple_new(count)
@@ -299,8 +299,8 @@ def edges_to(runtime, inputs, arguments):
         return NULL
     position = 0
     k = 0
-    while inputs >> (PLACE_BITS * k) != 0:
-        argument = load(arguments, ((inputs >> (PLACE_BITS * k)) & 15) - 1, int64)
+    while inputs >> (POSITION_BITS * k) != 0:
+        argument = load(arguments, ((inputs >> (POSITION_BITS * k)) & 15) - 1, int64)
         listed = is_list(runtime, argument)
         for i in range(list_size(argument) if listed else 1):
             operand = list_get_item(argument, i) if listed else argument
@@ -317,21 +317,21 @@ def saved_tensors(runtime, recipe, arguments, results):
     saves = recipe.saves
     numbers = recipe.results
     count = 0
-    while saves >> (PLACE_BITS * count) != 0:
+    while saves >> (POSITION_BITS * count) != 0:
         count += 1
     outputs = 0
-    while numbers >> (PLACE_BITS * outputs) != 0:
+    while numbers >> (POSITION_BITS * outputs) != 0:
         outputs += 1
     saved = tuple_new(count + outputs)
     if saved == NULL:
         return NULL
     for k in range(count):
-        entry = load(arguments, ((saves >> (PLACE_BITS * k)) & 15) - 1, int64)
+        entry = load(arguments, ((saves >> (POSITION_BITS * k)) & 15) - 1, int64)
         kept = save(runtime, entry) if is_tensor(runtime, entry) else new_reference(entry)
         if not fill(saved, k, kept):
             return NULL
     for k in range(outputs):
-        n = ((numbers >> (PLACE_BITS * k)) & 15) - 1
+        n = ((numbers >> (POSITION_BITS * k)) & 15) - 1
         if not fill(saved, count + k, save_output(runtime, load(results, n, int64), n)):
             return NULL
     return saved

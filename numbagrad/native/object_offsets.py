@@ -42,11 +42,15 @@ def words_of_object(value: Any) -> list[Word] | None:
         return found
     if not _shows_dictionary(kind):
         return None
-    place = _MANAGED if managed else kind.__dictoffset__
+    position = _MANAGED if managed else kind.__dictoffset__
     dictionary = id(object.__getattribute__(value, "__dict__"))  # no ``__getattr__`` is called
-    if place == 0 or (place < 0 and place != _MANAGED) or _word(id(value) + place) != dictionary:
+    if (
+        position == 0
+        or (position < 0 and position != _MANAGED)
+        or _word(id(value) + position) != dictionary
+    ):
         return None
-    return [*found, (id(value) + place, _ALL, dictionary)]
+    return [*found, (id(value) + position, _ALL, dictionary)]
 
 
 def _shows_dictionary(kind: type) -> bool:
@@ -82,10 +86,10 @@ def words_without_dictionary(value: Any) -> list[Word] | None:
 
     To ask the object for its dictionary would make one.
     """
-    place = type(value).__dictoffset__
-    if place <= 0 or _word(id(value) + place) != 0:
+    position = type(value).__dictoffset__
+    if position <= 0 or _word(id(value) + position) != 0:
         return None
-    return [(id(value) + place, _ALL, 0)]
+    return [(id(value) + position, _ALL, 0)]
 
 
 @functools.cache
@@ -113,7 +117,7 @@ def words_of_slots(value: Any, slots: list[Any]) -> list[Word] | None:
             held = id(slot.__get__(value))
         except AttributeError:
             held = 0
-        found.append((id(value) + _place_of_slot(slot), _ALL, held))
+        found.append((id(value) + _position_of_slot(slot), _ALL, held))
     return found if all([_word(address) == held for address, _, held in found]) else None
 
 
@@ -121,7 +125,7 @@ _SLOT_IN_CLASS = 40  # PyMemberDescrObject: d_member, a PyMemberDef
 _OFFSET_OF_SLOT = 16  # of that: where the slot is in objects
 
 
-def _place_of_slot(slot: Any) -> int:
+def _position_of_slot(slot: Any) -> int:
     return _word(_word(id(slot) + _SLOT_IN_CLASS) + _OFFSET_OF_SLOT)
 
 
@@ -139,13 +143,13 @@ def _slots_are_found() -> bool:
     for kind, names in ((Base, ("first", "second")), (Derived, ("first", "second", "third"))):
         probe = kind()
         for name in names:
-            place = id(probe) + _place_of_slot(getattr(kind, name))
+            position = id(probe) + _position_of_slot(getattr(kind, name))
             held = object()
-            before = _word(place)
+            before = _word(position)
             setattr(probe, name, held)
-            during = _word(place)
+            during = _word(position)
             delattr(probe, name)
-            if (before, during, _word(place)) != (0, id(held), 0):
+            if (before, during, _word(position)) != (0, id(held), 0):
                 return False
     return True
 
@@ -159,71 +163,71 @@ PARTS_OF_FUNCTION = (
 
 def words_of_function(value: types.FunctionType) -> list[Word] | None:
     """The code of a function, its defaults and names, and its dictionary, if it has one."""
-    places = _places_in_functions()
-    if places is None:
+    positions = _positions_in_functions()
+    if positions is None:
         return None
     parts = [getattr(value, name) for name in PARTS_OF_FUNCTION]
     found = [
-        (id(value) + place, _ALL, id(part))
-        for place, part in zip(places, parts, strict=True)
+        (id(value) + position, _ALL, id(part))
+        for position, part in zip(positions, parts, strict=True)
         if part is not None  # which is no object in some places, and None in others
     ]
     found += [
-        (id(value) + place, _ALL, _word(id(value) + place))
-        for place, part in zip(places, parts, strict=True)
+        (id(value) + position, _ALL, _word(id(value) + position))
+        for position, part in zip(positions, parts, strict=True)
         if part is None
     ]
     if not all([_word(address) == expected for address, _, expected in found]):
         return None
     return [
         *found,
-        (id(value) + _place_of_attributes(), _ALL, _word(id(value) + _place_of_attributes())),
+        (id(value) + _position_of_attributes(), _ALL, _word(id(value) + _position_of_attributes())),
     ]
 
 
-def _place_of_attributes() -> int:
+def _position_of_attributes() -> int:
     """Where a function keeps its dictionary."""
     return types.FunctionType.__dictoffset__
 
 
 def has_attributes(value: Any) -> bool:
     """Whether a function has a dictionary; to ask for it would make one."""
-    return _place_of_attributes() <= 0 or _word(id(value) + _place_of_attributes()) != 0
+    return _position_of_attributes() <= 0 or _word(id(value) + _position_of_attributes()) != 0
 
 
 @functools.cache
-def _places_in_functions() -> tuple[int, ...] | None:
+def _positions_in_functions() -> tuple[int, ...] | None:
     def probe(x: Any = object, *, y: Any = object) -> None:
         """A text of its own."""
 
     probe.__name__, probe.__qualname__ = "-".join("name"), "-".join("qualname")
     probe.__module__ = "-".join("module")
-    if _place_of_attributes() <= 0:
+    if _position_of_attributes() <= 0:
         return None
-    places = []
+    positions = []
     for name in PARTS_OF_FUNCTION:
         part = id(getattr(probe, name))
-        found = [place for place in _HEAD_OF_FUNCTION if _word(id(probe) + place) == part]
+        found = [position for position in _HEAD_OF_FUNCTION if _word(id(probe) + position) == part]
         if len(found) != 1:
             return None
-        places += found
+        positions += found
     other: tuple[Any, ...] = (list,)
     probe.__defaults__ = other
     probe.__kwdefaults__ = None
-    changed = _word(id(probe) + places[1]) == id(other) and _word(id(probe) + places[2]) == 0
+    changed = _word(id(probe) + positions[1]) == id(other) and _word(id(probe) + positions[2]) == 0
     before = has_attributes(probe)
     attributes = vars(probe)
-    found_dictionary = _word(id(probe) + _place_of_attributes()) == id(attributes)
-    return tuple(places) if changed and not before and found_dictionary else None
+    found_dictionary = _word(id(probe) + _position_of_attributes()) == id(attributes)
+    return tuple(positions) if changed and not before and found_dictionary else None
 
 
 def words_of_class(kind: type) -> list[Word] | None:
     """The version of a class, which no two states of it or of its bases share, and its names."""
-    place, names = _place_of_version(), _places_of_names()
-    if place is None or names is None:
+    position, names = _position_of_version(), _positions_of_names()
+    if position is None or names is None:
         return None
     _look(kind)
-    address = id(kind) + place
+    address = id(kind) + position
     version = ctypes.c_uint32.from_address(address).value
     found = [(id(kind) + each, _ALL, _word(id(kind) + each)) for each in names]
     # A word of eight bytes that holds it: neighbours do not matter.
@@ -231,20 +235,20 @@ def words_of_class(kind: type) -> list[Word] | None:
 
 
 @functools.cache
-def _places_of_names() -> tuple[int, ...] | None:
+def _positions_of_names() -> tuple[int, ...] | None:
     """Where a class keeps its two names, which are no attributes of it: others make no version."""
     probe = type("-".join("class"), (), {"__qualname__": "-".join("qualified")})
     head = range(16, int(type.__basicsize__), 8)  # type: ignore[call-overload]
-    places = []
+    positions = []
     for name in ("__name__", "__qualname__"):
         before = id(getattr(probe, name))
-        found = [place for place in head if _word(id(probe) + place) == before]
+        found = [position for position in head if _word(id(probe) + position) == before]
         other = "+".join(name)
         setattr(probe, name, other)
         if len(found) != 1 or _word(id(probe) + found[0]) != id(other):
             return None
-        places += found
-    return tuple(places)
+        positions += found
+    return tuple(positions)
 
 
 def _look(kind: type) -> None:
@@ -258,19 +262,19 @@ def _look(kind: type) -> None:
 
 
 @functools.cache
-def _place_of_version() -> int | None:
-    found = [place for place in _HEAD_OF_CLASS if _tells_versions(place)]
+def _position_of_version() -> int | None:
+    found = [position for position in _HEAD_OF_CLASS if _tells_versions(position)]
     return found[0] if len(found) == 1 else None
 
 
-def _tells_versions(place: int) -> bool:
+def _tells_versions(position: int) -> bool:
     """Whether the number at a place of a class changes with all that its attributes come from."""
     Base = type("Base", (), {"x": 1})
     kind = type("Kind", (Base,), {"y": 1})
 
     def version() -> int:
         _look(kind)
-        return int(ctypes.c_uint32.from_address(id(kind) + place).value)
+        return int(ctypes.c_uint32.from_address(id(kind) + position).value)
 
     def changed(change: Callable[[], object]) -> int:
         before = version()

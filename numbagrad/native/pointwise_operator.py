@@ -17,10 +17,10 @@ from .launch import raise_miss
 from .layout import (
     MISS_LIMIT,
     MISS_OPERAND,
-    PLACE_BITS,
-    PLACE_OUTPUT,
-    PLACE_PASSED,
+    POSITION_BITS,
     RECIPE_OPERANDS,
+    SOURCE_OUTPUT,
+    SOURCE_PASSED,
     LaunchTable,
     Runtime,
 )
@@ -289,19 +289,19 @@ def gradients_of(table, runtime, made, grad):
     false = runtime.false
     outputs = table.outputs
     inputs = table.inputs
-    places = table.places
+    positions = table.positions
     results = tuple_new(inputs)
     if results == NULL:
         return NULL
     for k in range(inputs):
-        place = (places >> (PLACE_BITS * k)) & 15
-        if place >= PLACE_OUTPUT:
+        position = (positions >> (POSITION_BITS * k)) & 15
+        if position >= SOURCE_OUTPUT:
             array = made
             if outputs > 1:
-                array = tuple_get_item(made, place - PLACE_OUTPUT)
+                array = tuple_get_item(made, position - SOURCE_OUTPUT)
             value = new_tensor(runtime, new_reference(array), false)
         else:
-            value = new_reference(grad if place == PLACE_PASSED else none)
+            value = new_reference(grad if position == SOURCE_PASSED else none)
         if not fill(results, k, value):
             return NULL
     return results

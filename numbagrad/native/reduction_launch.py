@@ -114,19 +114,19 @@ def pack_dimensions(frame, array, rank, mask, reduced, begin):
         if size == 1 or (mask >> d) & 1 != reduced:
             continue
         stride = load(strides, d, int64)
-        place = end
-        while place > begin and load(frame, INPUT_STEPS + place - 1, int64) < stride:
-            move_dimension(frame, place - 1, place)
-            place -= 1
-        store(frame, SIZES + place, size, int64)
-        store(frame, INPUT_STEPS + place, stride, int64)
-        store(frame, OUTPUT_STEPS + place, load(frame, STEPS + d, int64), int64)
+        position = end
+        while position > begin and load(frame, INPUT_STEPS + position - 1, int64) < stride:
+            move_dimension(frame, position - 1, position)
+            position -= 1
+        store(frame, SIZES + position, size, int64)
+        store(frame, INPUT_STEPS + position, stride, int64)
+        store(frame, OUTPUT_STEPS + position, load(frame, STEPS + d, int64), int64)
         end += 1
     last = begin
-    for place in range(begin + 1, end):
-        size = load(frame, SIZES + place, int64)
-        step = load(frame, INPUT_STEPS + place, int64)
-        output_step = load(frame, OUTPUT_STEPS + place, int64)
+    for position in range(begin + 1, end):
+        size = load(frame, SIZES + position, int64)
+        step = load(frame, INPUT_STEPS + position, int64)
+        output_step = load(frame, OUTPUT_STEPS + position, int64)
         run = load(frame, INPUT_STEPS + last, int64) == step * size
         if run and load(frame, OUTPUT_STEPS + last, int64) == output_step * size:
             size *= load(frame, SIZES + last, int64)

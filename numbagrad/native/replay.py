@@ -248,19 +248,19 @@ def make_results(table, runtime, results, keep):
 
 
 @subroutine
-def place_arrays(table, runtime, arguments, results):
+def position_arrays(table, runtime, arguments, results):
     """Put the arrays of results and arguments where the program finds them; hold the latter."""
     arrays = table.arrays.first
     made = table.results.first
     for j in range(table.results.count):
-        if made.place >= 0:
-            arrays[made.place] = tuple_get_item(results, j)
+        if made.position >= 0:
+            arrays[made.position] = tuple_get_item(results, j)
         made = made[1]
     entry = table.passed.first
     for _ in range(table.passed.count):
         argument = load(arguments, entry.argument, int64)
         array = new_reference(field(argument, runtime.tensor.array))
-        arrays[entry.place] = array
+        arrays[entry.position] = array
         entry = entry[1]
 
 
@@ -269,17 +269,17 @@ def let_go_of_arguments(table):
     arrays = table.arrays.first
     entry = table.passed.first
     for _ in range(table.passed.count):
-        decrement_reference(arrays[entry.place])
+        decrement_reference(arrays[entry.position])
         entry = entry[1]
 
 
 @subroutine
 def tensor_at(runtime, entry, arguments):
-    """The tensor at a place (``TensorPlace``) that a call can reach; a borrowed reference."""
-    place = entry.argument
+    """The tensor at a place (``TensorPosition``) that a call can reach; a borrowed reference."""
+    position = entry.argument
     tensor = entry.tensor
-    if place >= 0:
-        tensor = load(arguments, place, int64)
+    if position >= 0:
+        tensor = load(arguments, position, int64)
     if entry.of_gradient == 1:
         tensor = field(tensor, runtime.tensor.grad)
     return tensor
@@ -344,7 +344,7 @@ def run_placed(table):
 @subroutine
 def run_program(table, runtime, arguments, results):
     """``run_placed`` on the arrays of arguments and results."""
-    place_arrays(table, runtime, arguments, results)
+    position_arrays(table, runtime, arguments, results)
     return run_placed(table)
 
 

@@ -45,17 +45,17 @@ class Result(Record):
     type = Word()  # NumPy's type number
     rank = Word()
     sizes = Word()  # address of its shape, then its strides
-    place = Word()  # where among the arrays of the program, or -1
+    position = Word()  # where among the arrays of the program, or -1
 
 
 class Passed(Record):
     """An argument that the program is given."""
 
     argument = Word()
-    place = Word()
+    position = Word()
 
 
-class TensorPlace(Record):
+class TensorPosition(Record):
     """Where a call finds a tensor that it can reach."""
 
     argument = Word()  # which argument, or -1
@@ -63,7 +63,7 @@ class TensorPlace(Record):
     of_gradient = Word()  # 1 if it is the gradient of that
 
 
-class Version(TensorPlace):
+class Version(TensorPosition):
     """A count of writes."""
 
     writes = Word()

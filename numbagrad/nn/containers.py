@@ -176,12 +176,12 @@ class ModuleList(_Sequence):
     def __repr__(self) -> str:
         """As of any module, with equal neighbours written once."""
         blocks: list[tuple[int, int, str]] = []
-        for place, module in enumerate(self):
+        for position, module in enumerate(self):
             text = repr(module)
             if blocks and blocks[-1][2] == text:
-                blocks[-1] = (blocks[-1][0], place, text)
+                blocks[-1] = (blocks[-1][0], position, text)
             else:
-                blocks.append((place, place, text))
+                blocks.append((position, position, text))
         if not blocks:
             return f"{self._get_name()}()"
         lines = [
@@ -199,16 +199,16 @@ def _add_pairs(holder: str, entry: str, given: Any, add: Callable[[str, Any], No
             f"{holder}.update should be called with an iterable of key/value pairs, but got "
             + type(given).__name__
         )
-    for place, pair in enumerate(given):
+    for position, pair in enumerate(given):
         if not isinstance(pair, Iterable):
             raise TypeError(
-                f"{entry} update sequence element #{place} should be Iterable; is"
+                f"{entry} update sequence element #{position} should be Iterable; is"
                 f"{type(pair).__name__}"
             )
         pair = tuple(pair)
         if len(pair) != 2:
             raise ValueError(
-                f"{entry} update sequence element #{place} has length {len(pair)}; 2 is required"
+                f"{entry} update sequence element #{position} has length {len(pair)}; 2 is required"
             )
         add(*pair)
 

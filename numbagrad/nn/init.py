@@ -134,8 +134,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     tensor.zero_()
     for group in range(groups):
         for channel in range(min(outputs, tensor.shape[1])):
-            place = (group * outputs + channel, channel, *centre)
-            tensor[place] = 1
+            position = (group * outputs + channel, channel, *centre)
+            tensor[position] = 1
     return tensor
 
 

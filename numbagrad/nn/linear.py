@@ -145,11 +145,11 @@ class Unflatten(Module):
                 "Unflatten(): argument 'unflattened_size' must be a tuple of ints, but found type "
                 f"{type_name(unflattened_size)}"
             )
-        for place, size in enumerate(unflattened_size):
+        for position, size in enumerate(unflattened_size):
             if not isinstance(size, int):
                 raise TypeError(
                     "Unflatten(): argument 'unflattened_size' must be a tuple of ints, but found "
-                    f"an element of type {type_name(size)} at pos {place}"
+                    f"an element of type {type_name(size)} at pos {position}"
                 )
         self.dim = dim
         self.unflattened_size = unflattened_size

@@ -57,13 +57,13 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of inputs (N, in_features) or (in_features)."""
-        places = (self.num_classes, *self.out_features)
+        positions = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(
             input,
-            self.linear.weight.reshape(*places, self.linear.in_features),
+            self.linear.weight.reshape(*positions, self.linear.in_features),
             target,
-            linear_bias=None if bias is None else bias.reshape(places),
+            linear_bias=None if bias is None else bias.reshape(positions),
             weight=self.weight,
             reduction=self.reduction,
             ignore_index=self.ignore_index,

@@ -227,10 +227,10 @@ class Module(ModuleHooks, ModuleState):
             )
 
     @staticmethod
-    def _require_none(value: Any, place: str, name: str, expected: str) -> None:
+    def _require_none(value: Any, position: str, name: str, expected: str) -> None:
         if value is not None:
             raise TypeError(
-                f"cannot assign '{typename(value)}' {place} '{name}' ({expected} expected)"
+                f"cannot assign '{typename(value)}' {position} '{name}' ({expected} expected)"
             )
 
     def _forget(self, name: str, but: str) -> None:

@@ -63,13 +63,13 @@ class BackwardWatcher:
         self.pre_hooks = pre_hooks
         self.grad_outputs: Any = None
         self.input_count = self.output_count = -1
-        self.input_places: list[int] | None = None
-        self.output_places: list[int] = []
+        self.input_positions: list[int] | None = None
+        self.output_positions: list[int] = []
 
     def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, those that are tensors through the identity."""
         self.input_count = len(args)
-        args, self.input_places = self._through_identity(args, self._grads_of_inputs)
+        args, self.input_positions = self._through_identity(args, self._grads_of_inputs)
         return args
 
     def watch_outputs(self, result: Any) -> Any:
@@ -84,8 +84,8 @@ class BackwardWatcher:
             return result
         results = (result,) if single else result
         self.output_count = len(results)
-        results, places = self._through_identity(results, self._grads_of_outputs)
-        self.output_places = places or []
+        results, positions = self._through_identity(results, self._grads_of_outputs)
+        self.output_positions = positions or []
         return results[0] if single else results
 
     @staticmethod
@@ -93,22 +93,22 @@ class BackwardWatcher:
         values: tuple[Any, ...], hook: Callable[[Any, Any], Any]
     ) -> tuple[tuple[Any, ...], list[int] | None]:
         """The values and the places of the tensors, or None if no gradient will come."""
-        places = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
-        if not is_grad_enabled() or not any(values[i].requires_grad for i in places):
+        positions = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
+        if not is_grad_enabled() or not any(values[i].requires_grad for i in positions):
             return values, None
-        made = BackwardHookFunction.apply(*[values[i] for i in places])
+        made = BackwardHookFunction.apply(*[values[i] for i in positions])
         made = made if isinstance(made, tuple) else (made,)
         node = next(tensor._producer for tensor in made if tensor._producer is not None)
         node.register_hook(hook)
         replaced = list(values)
-        for place, tensor in zip(places, made, strict=True):
-            replaced[place] = tensor
+        for position, tensor in zip(positions, made, strict=True):
+            replaced[position] = tensor
         fields = getattr(values, "_fields", None)
-        return (type(values)(*replaced) if fields else tuple(replaced)), places
+        return (type(values)(*replaced) if fields else tuple(replaced)), positions
 
     def _grads_of_outputs(self, _: Any, grads: Sequence[Any]) -> Any:
         """Before the module's backward: pre hooks may replace the gradients."""
-        self.grad_outputs = _spread(grads, self.output_places, self.output_count)
+        self.grad_outputs = _spread(grads, self.output_positions, self.output_count)
         for hook in self.pre_hooks:
             replaced = hook(self.module, self.grad_outputs)
             if replaced is not None:
@@ -116,9 +116,9 @@ class BackwardWatcher:
                     "Backward pre hook", "grad_output", replaced, self.output_count
                 )
         current = self.grad_outputs
-        if self.input_places is None:
+        if self.input_positions is None:
             self._run_without_inputs()
-        return tuple(current[place] for place in self.output_places)
+        return tuple(current[position] for position in self.output_positions)
 
     def _run_without_inputs(self) -> None:
         """No input requires grad, so this is the only time the hooks can run."""
@@ -143,22 +143,22 @@ class BackwardWatcher:
 
     def _grads_of_inputs(self, grads: Sequence[Any], _: Any) -> Any:
         """After the module's backward: hooks see both ends and may replace the gradients."""
-        if self.grad_outputs is None or self.input_places is None:
+        if self.grad_outputs is None or self.input_positions is None:
             return None
-        current = _spread(grads, self.input_places, self.input_count)
+        current = _spread(grads, self.input_positions, self.input_count)
         for hook in self.hooks:
             replaced = hook(self.module, current, self.grad_outputs)
             if replaced is not None:
                 current = _checked("Backward hook", "grad_input", replaced, self.input_count)
         self.grad_outputs = None
-        return tuple(current[place] for place in self.input_places)
+        return tuple(current[position] for position in self.input_positions)
 
 
-def _spread(grads: Sequence[Any], places: list[int], count: int) -> tuple[Any, ...]:
+def _spread(grads: Sequence[Any], positions: list[int], count: int) -> tuple[Any, ...]:
     """The gradients in the places of their tensors, None in the others."""
     full: list[Any] = [None] * count
-    for place, grad in zip(places, grads, strict=False):
-        full[place] = grad
+    for position, grad in zip(positions, grads, strict=False):
+        full[position] = grad
     return tuple(full)
 
 

@@ -384,10 +384,11 @@ def convolution(
     """The convolution, or the transposed one, of as many dimensions as ``input`` has."""
     rank = input._array.ndim - 2
     options = {"stride": stride, "padding": padding, "dilation": dilation}
-    for place, (name, value) in enumerate({**options, "output_padding": output_padding}.items()):
+    for position, (name, value) in enumerate({**options, "output_padding": output_padding}.items()):
         if not isinstance(value, (list, tuple)):
             raise TypeError(
-                f"convolution(): argument '{name}' (position {place + 4 + (place == 3)}) must be "
+                f"convolution(): argument '{name}' "
+                f"(position {position + 4 + (position == 3)}) must be "
                 f"tuple of ints, not {type_name(value)}"
             )
         if len(value) != rank:
@@ -459,16 +460,16 @@ def embedding_bag(
         mode=("sum", "mean", "max")[mode], sparse=sparse, per_sample_weights=per_sample_weights,
         include_last_offset=include_last_offset, padding_idx=padding_idx,
     )  # fmt: skip
-    places, table = indices._array, weight._array
+    positions, table = indices._array, weight._array
     starts = offsets._array[:-1] if include_last_offset else offsets._array
-    bags = np.searchsorted(starts, np.arange(len(places)), "right") - 1
-    counted = np.ones(len(places), bool) if padding_idx is None else places != padding_idx
+    bags = np.searchsorted(starts, np.arange(len(positions)), "right") - 1
+    counted = np.ones(len(positions), bool) if padding_idx is None else positions != padding_idx
     sizes = np.bincount(bags[counted], minlength=len(starts))
     largest = sizes
     if mode == 2:
         largest = np.zeros((len(starts), table.shape[1]), np.int64)
         for bag in np.flatnonzero(sizes):
-            rows = places[(bags == bag) & counted]
+            rows = positions[(bags == bag) & counted]
             largest[bag] = rows[table[rows].argmax(0)]
     return made, new_tensor(bags), new_tensor(sizes), new_tensor(largest.copy())
 

@@ -194,9 +194,9 @@ class RNNBase(Module):
         if state is None:
             where = {"dtype": input.dtype, "device": input.device}
             return tuple([zeros(*shape, **where) for shape in shapes])
-        for place, (part, shape) in enumerate(zip(state, shapes, strict=True)):
+        for position, (part, shape) in enumerate(zip(state, shapes, strict=True)):
             if part._array.shape != shape:
-                name = f"hidden[{place}]" if len(shapes) > 1 else "hidden"
+                name = f"hidden[{position}]" if len(shapes) > 1 else "hidden"
                 raise RuntimeError(f"Expected {name} size {shape}, got {list(part.shape)}")
         return state
 
@@ -513,8 +513,8 @@ class LSTMCell(_GatedCell):
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """The next pair of states of input (batch, features) or (features)."""
         self._check("input", input)
-        for place, part in enumerate(hx or ()):
-            self._check(f"hx[{place}]", part)
+        for position, part in enumerate(hx or ()):
+            self._check(f"hx[{position}]", part)
         return self._step(input, hx)
 
 

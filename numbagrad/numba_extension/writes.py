@@ -33,9 +33,9 @@ _WRITING_METHODS = frozenset(("fill", "itemset", "partition", "put", "resize", "
 
 #: Functions of NumPy that write an argument, and the place of ``out`` in those that have one.
 _WRITING_FUNCTIONS = frozenset(
-    ("copyto", "fill_diagonal", "nan_to_num", "place", "put", "putmask", "shuffle")
+    ("copyto", "fill_diagonal", "nan_to_num", "position", "put", "putmask", "shuffle")
 )
-_PLACE_OF_OUT = {"around": 2, "clip": 3, "dot": 2, "round": 2, "take": 3}
+_POSITION_OF_OUT = {"around": 2, "clip": 3, "dot": 2, "round": 2, "take": 3}
 
 #: Functions that return new arrays; any other may return a view of an argument.
 _COPYING_METHODS = frozenset(
@@ -268,7 +268,7 @@ class _Flow:
         if _is_numpy(key):
             if key.__name__ in _WRITING_FUNCTIONS:
                 return reached
-            return out | self._of(call.args[_PLACE_OF_OUT.get(key.__name__, len(call.args)) :])
+            return out | self._of(call.args[_POSITION_OF_OUT.get(key.__name__, len(call.args)) :])
         return _NOTHING if getattr(key, "__module__", None) in _READING_MODULES else reached
 
 

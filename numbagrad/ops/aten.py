@@ -83,8 +83,8 @@ def _overloads_of(name: str) -> frozenset[str]:
     return overloads(name) | _OVERLOADS.get(name, set())
 
 
-def _is_tensor(arguments: tuple[Any, ...], place: int) -> bool:
-    return isinstance(arguments[place], Tensor)
+def _is_tensor(arguments: tuple[Any, ...], position: int) -> bool:
+    return isinstance(arguments[position], Tensor)
 
 
 def _other(tensor: str, number: str) -> Callable[[tuple[Any, ...]], str]:

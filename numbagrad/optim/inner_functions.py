@@ -63,7 +63,7 @@ def _to_scalar(x: Any) -> Any:
 
 def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
     """Replace complex parameters, and what belongs to them, by views of their real numbers."""
-    for place, parameter in enumerate(params):
+    for position, parameter in enumerate(params):
         if parameter.is_complex():
             for tensors in (params, *state_and_grads):
-                tensors[place] = view_as_real(tensors[place])
+                tensors[position] = view_as_real(tensors[position])

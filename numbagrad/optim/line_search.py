@@ -35,10 +35,10 @@ def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None)
         return (low + high) / 2.0
     d2 = math.sqrt(square)
     if a.size <= b.size:
-        place = b.size - (b.size - a.size) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
+        position = b.size - (b.size - a.size) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
     else:
-        place = a.size - (a.size - b.size) * ((a.slope + d2 - d1) / (a.slope - b.slope + 2 * d2))
-    return min(max(place, low), high)
+        position = a.size - (a.size - b.size) * ((a.slope + d2 - d1) / (a.slope - b.slope + 2 * d2))
+    return min(max(position, low), high)
 
 
 class _Search:

@@ -295,7 +295,7 @@ class Optimizer:
         compute.state = counts  # type: ignore[attr-defined]
         flat = self._drawn(compute, group)
         width = len(flat) // counts.distinct
-        return [flat[width * place : width * (place + 1)] for place in counts.places]
+        return [flat[width * position : width * (position + 1)] for position in counts.positions]
 
     def _drawn(
         self, compute: Callable[[], tuple[float, ...]], group: dict[str, Any]
@@ -501,10 +501,10 @@ class Counters:
     """
 
     def __init__(self, arrays: Iterable[list[Any]]):
-        self._cells = [[_cell(step), *map(_place, others)] for step, *others in arrays]
+        self._cells = [[_cell(step), *map(_position, others)] for step, *others in arrays]
         now = self._read()
         distinct = list(dict.fromkeys(now))
-        self.places = [distinct.index(values) for values in now]
+        self.positions = [distinct.index(values) for values in now]
         self.distinct = len(distinct)
         self._first = [now.index(values) for values in distinct]
         self._before: list[tuple[Any, ...]] | None = None
@@ -523,7 +523,7 @@ class Counters:
         """
         now = self._read()
         found = [now[k] for k in self._first]
-        if now != [found[place] for place in self.places]:
+        if now != [found[position] for position in self.positions]:
             raise capture.Outdated(
                 "parameters that had made as many steps when the step was compiled have not any "
                 "more",
@@ -531,8 +531,8 @@ class Counters:
             )
         self._before = now
         counted = [count(*values) for values in found]
-        for own, place in zip(self._cells, self.places, strict=True):
-            for cell, value in zip(own, counted[place][0], strict=True):
+        for own, position in zip(self._cells, self.positions, strict=True):
+            for cell, value in zip(own, counted[position][0], strict=True):
                 cell[()] = value
         return [numbers for _, numbers in counted]
 
@@ -549,16 +549,16 @@ class Counters:
                 cell[()] = value
 
 
-def _place(array: Any) -> Any:
-    """The one element of an array, to be read and written by ``place[()]``."""
+def _position(array: Any) -> Any:
+    """The one element of an array, to be read and written by ``position[()]``."""
     capture.manage(array)
     return array.reshape(())
 
 
 def _cell(array: Any) -> Any:
-    """``_place`` of a count: numbers of Python, four times as fast."""
-    place = _place(array)
-    return memoryview(place) if place.dtype.char in "fdlqi" else place
+    """``_position`` of a count: numbers of Python, four times as fast."""
+    position = _position(array)
+    return memoryview(position) if position.dtype.char in "fdlqi" else position
 
 
 def new_count(value: float = 0.0) -> Tensor:

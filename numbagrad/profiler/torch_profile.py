@@ -70,12 +70,12 @@ def schedule(
         step -= skip_first
         if skip_first_wait:
             step += wait
-        cycle, place = divmod(step, wait + warmup + active)
-        if (repeat and cycle >= repeat) or place < wait:
+        cycle, position = divmod(step, wait + warmup + active)
+        if (repeat and cycle >= repeat) or position < wait:
             return ProfilerAction.NONE
-        if place < wait + warmup:
+        if position < wait + warmup:
             return ProfilerAction.WARMUP
-        last = place == wait + warmup + active - 1
+        last = position == wait + warmup + active - 1
         return ProfilerAction.RECORD_AND_SAVE if last else ProfilerAction.RECORD
 
     return action

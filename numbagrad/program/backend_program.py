@@ -81,7 +81,7 @@ class BackendProgram(Program):
 
     def _lay_out(self) -> None:
         """Cut the operations where Python has to act, and let the backend prepare the parts."""
-        self.places, self.arena_bytes = {}, 0
+        self.positions, self.arena_bytes = {}, 0
         self._prepared: list[_Prepared | _Python] = []
         self._makers = [(self._maker(memory), memory.array) for memory in self.results]
         together: list[Operation] = []

@@ -112,8 +112,10 @@ def lower_chain(operation: Chain) -> list[Launch]:
     chain.moves, chain.moves_at = len(moves), moves_at
     chain.tiles, chain.unit_words = operation.tiles, unit_words
     chain.last_unit, chain.last_at = operation.units - 1 if last else -1, last_at
-    for (place, step), row in zip(moves, _rows(layout.Move, launch_args, moves_at), strict=False):
-        row[:] = row_of(layout.Move, place=base + place, step=step)
+    for (position, step), row in zip(
+        moves, _rows(layout.Move, launch_args, moves_at), strict=False
+    ):
+        row[:] = row_of(layout.Move, position=base + position, step=step)
     work = operation.units * operation.tiles * sum([launch.work for launch in parts])
     grain = 1 if work >= _SHARED else operation.units
     kernel = library.hand_written("kernels.launches.bundle", "run_chain", code="calls")
@@ -141,8 +143,8 @@ def _describe_parts(launch_args: Array, at: int, launches: Sequence[Any], start:
     """Write from a place on which kernels run; ``start`` is where their own arguments begin."""
     rows = _rows(layout.Part, launch_args, at)
     for launch, own, row in zip(launches, _starts(launches), rows, strict=False):
-        place = start + own
-        row[:] = row_of(layout.Part, kernel=launch.kernel, arguments=place, total=launch.total)
+        position = start + own
+        row[:] = row_of(layout.Part, kernel=launch.kernel, arguments=position, total=launch.total)
 
 
 def _rows(record: type[Record], launch_args: Array, at: int) -> Iterator[Array]:

@@ -137,7 +137,7 @@ def describe(program: Program, title: str) -> Description:
     at = [numbers[id(operation)] for operation in program.moments]
     blocks = []
     for memory, (first, last) in program.lifetimes().items():
-        host, offset = program.places[memory]
+        host, offset = program.positions[memory]
         home = ARENA if host is None else names[host]
         blocks.append(Block(names[memory], memory.nbytes, home, offset, at[first], at[last]))
     blocks.sort(key=lambda block: (block.home, block.offset, block.first))

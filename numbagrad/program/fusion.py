@@ -191,9 +191,9 @@ def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
     touched: dict[Any, dict[int, _Step]] = {}
     for operation in operations:
         near = _near(operation, touched)
-        places = [k for k, step in enumerate(steps) if id(step) in near]
+        positions = [k for k, step in enumerate(steps) if id(step) in near]
         alone = _Step(operation)
-        depends = [k for k in places if steps[k].conflicts(alone)]
+        depends = [k for k in positions if steps[k].conflicts(alone)]
         target = _target(steps, operation, depends)
         if target is None:
             target = alone

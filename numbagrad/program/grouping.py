@@ -27,8 +27,8 @@ from .work import flops
 
 def grouped(operations: Sequence[Operation]) -> list[Operation]:
     """The operations with groups, each at the place of its first member."""
-    places: list[_Place] = []
-    latest: dict[object, _Place] = {}
+    positions: list[_Position] = []
+    latest: dict[object, _Position] = {}
     touched = _Times()
     for at, operation in enumerate(operations):
         if may_raise(operation):
@@ -38,12 +38,12 @@ def grouped(operations: Sequence[Operation]) -> list[Operation]:
         if found is not None and not touched.conflicts(operation, found.first):
             found.members.append(operation)
         else:
-            found = _Place(at, operation)
-            places.append(found)
+            found = _Position(at, operation)
+            positions.append(found)
             if kind is not None:
                 latest[kind] = found
         touched.add(operation, at)
-    return [x for place in places for x in place.made()]
+    return [x for position in positions for x in position.made()]
 
 
 class _Times:
@@ -69,7 +69,7 @@ class _Times:
         return False
 
 
-class _Place:
+class _Position:
     """An operation, those that may run beside it, and where the first is among all."""
 
     def __init__(self, first: int, operation: Operation):

@@ -58,12 +58,12 @@ def written_in_place(operations: Sequence[Operation], kept: Collection[Memory]) 
 
 def _of_function(operation: Opaque, output: View) -> list[View]:
     """The arrays that a user's function has finished reading where it writes an output."""
-    place, rank = operation.arguments.index(output), len(output.shape)
+    position, rank = operation.arguments.index(output), len(output.shape)
     return [
         x
         for k, x in enumerate(operation.arguments)
         if isinstance(x, View) and x not in operation.outputs and len(x.shape) == rank
-        and may_overwrite(operation.function, k, place, rank)
+        and may_overwrite(operation.function, k, position, rank)
     ]  # fmt: skip
 
 

@@ -40,10 +40,10 @@ class NumberInputs:
         self.pinned: set[int] = set()
         self.computed: dict[int, Callable[[], float]] = {}
 
-    def number(self, place: int) -> InputNumber | InputInteger:
+    def number(self, position: int) -> InputNumber | InputInteger:
         """The number at a place, which says how it is used."""
         values = self.values
-        return _made(values[place], lambda: values[place], self, frozenset((place,)))
+        return _made(values[position], lambda: values[position], self, frozenset((position,)))
 
     def merged(self, others: Sequence[float]) -> list[float]:
         """All numbers of a run, in order, where ``others`` are those that come from elsewhere."""
@@ -65,11 +65,11 @@ class _Given:
     is a number.
     """
 
-    __slots__ = ("compute", "inputs", "places", "_value")
+    __slots__ = ("compute", "inputs", "positions", "_value")
 
     compute: Callable[[], Any]
     inputs: NumberInputs
-    places: frozenset[int]
+    positions: frozenset[int]
 
     def __init__(self, value: Any):
         self._value = value
@@ -77,7 +77,7 @@ class _Given:
     def pin(self) -> None:
         """Let the program hold for this value alone, if one is being captured."""
         if capture.current_trace() is not None:
-            self.inputs.pinned.update(self.places)
+            self.inputs.pinned.update(self.positions)
 
     def plain(self) -> Any:
         """The value, as an ordinary number that says nothing."""
@@ -130,13 +130,13 @@ class InputInteger(_Given):
 
 
 def _made(
-    value: Any, compute: Callable[[], Any], inputs: NumberInputs, places: frozenset[int]
+    value: Any, compute: Callable[[], Any], inputs: NumberInputs, positions: frozenset[int]
 ) -> Any:
     """A number with this value now, which ``compute`` yields for every run."""
     if type(value) is bool:
         value = int(value)
     number: Any = (InputInteger if type(value) is int else InputNumber)(value)
-    number.compute, number.inputs, number.places = compute, inputs, places
+    number.compute, number.inputs, number.positions = compute, inputs, positions
     return number
 
 
@@ -162,8 +162,8 @@ def _arithmetic(name: str, reflected: bool) -> Callable[..., Any]:
         if name == "pow" and not _stays_real(first, second):
             return _pinned(now, first, second)
         a, b = _compute(first), _compute(second)
-        places = self.places | (other.places if is_given(other) else frozenset())
-        return _made(now, lambda: function(a(), b()), self.inputs, places)
+        positions = self.positions | (other.positions if is_given(other) else frozenset())
+        return _made(now, lambda: function(a(), b()), self.inputs, positions)
 
     return method
 
@@ -196,7 +196,7 @@ def _unary(function: Callable[[Any], Any]) -> Callable[..., Any]:
         if capture.current_trace() is None:
             return now
         compute = self.compute
-        return _made(now, lambda: function(compute()), self.inputs, self.places)
+        return _made(now, lambda: function(compute()), self.inputs, self.positions)
 
     return method
 

@@ -21,7 +21,7 @@ _LEAST_IN_RESULT = 512
 Touch = tuple[int, int, int]
 
 
-class BlockPlace(NamedTuple):
+class BlockPosition(NamedTuple):
     """Where a block begins: so many bytes into a result, or into the arena if that is None."""
 
     host: Memory | None
@@ -39,7 +39,7 @@ class _Region:
             (low, high, moment, float("inf")) for low, high, moment in touched
         ]
 
-    def place(self, size: int, first: int, last: int) -> int | None:
+    def position(self, size: int, first: int, last: int) -> int | None:
         """The first place that is free for so many bytes all that time, and takes it; or None."""
         offset = 0
         for low, high, begin, end in sorted(self._placed):
@@ -54,7 +54,7 @@ class _Region:
 
 def plan(
     lifetimes: Mapping[Memory, tuple[int, int]], hosts: Mapping[Memory, Sequence[Touch]]
-) -> tuple[dict[Memory, BlockPlace], int]:
+) -> tuple[dict[Memory, BlockPosition], int]:
     """Places for blocks, large ones first, and the bytes of the arena.
 
     Args:
@@ -64,17 +64,17 @@ def plan(
     late = sorted(hosts, key=lambda host: -min([moment for *_, moment in hosts[host]]))
     regions = [_Region(host, hosts[host]) for host in late]
     arena = _Region(None)
-    places = {}
+    positions = {}
     for block in sorted(lifetimes, key=lambda block: (-block.nbytes, lifetimes[block])):
         size = -(-max(block.nbytes, 1) // ALIGNMENT) * ALIGNMENT
         # Kernels count on where scratch memory lies in a line, which results need not share.
         fits = size >= _LEAST_IN_RESULT and not block.is_scratch
         for region in (*regions, arena) if fits else (arena,):
-            offset = region.place(size, *lifetimes[block])
+            offset = region.position(size, *lifetimes[block])
             if offset is not None:
-                places[block] = BlockPlace(region.host, offset)
+                positions[block] = BlockPosition(region.host, offset)
                 break
-    return places, arena.used
+    return positions, arena.used
 
 
-__all__ = ["ALIGNMENT", "BlockPlace", "Touch", "plan"]
+__all__ = ["ALIGNMENT", "BlockPosition", "Touch", "plan"]

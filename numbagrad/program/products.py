@@ -65,14 +65,14 @@ def _add_up(index: OperationIndex, at: int, kept: set[Memory]) -> None:
     assert isinstance(operation, Pointwise)
     output, pair = operation.outputs[0], [x for x in operation.operands if isinstance(x, View)]
     for total, made in (pair, pair[::-1]):
-        place = _only_product(index, made, at, kept)
-        if place is None or not _takes_place(index, output, total, at, kept):
+        position = _only_product(index, made, at, kept)
+        if position is None or not _takes_position(index, output, total, at, kept):
             continue
-        product = index.operations[place]
+        product = index.operations[position]
         assert isinstance(product, Product)
         if any([overlap(x, total) or overlap(x, output) for x in _factors(product)]):
             continue
-        index.put(place, None)
+        index.put(position, None)
         index.put(at, dataclasses.replace(product, c=output, accumulates=True))
         if output.memory is not total.memory:
             index.rename(total.memory, output.memory)
@@ -93,7 +93,7 @@ def _only_product(index: OperationIndex, view: View, at: int, kept: set[Memory])
     return None if index.written(_factors(product), writers[0], at) else writers[0]
 
 
-def _takes_place(
+def _takes_position(
     index: OperationIndex, output: View, total: View, at: int, kept: set[Memory]
 ) -> bool:
     """Whether a sum may lie where one of the two that it is made of lies."""
@@ -113,22 +113,22 @@ def _join(index: OperationIndex, at: int) -> None:
     """Take the terms that were summed just before into the launch of the product at a place."""
     product = index.operations[at]
     assert isinstance(product, Product)
-    place = max([k for k in index.writers(product.c.memory) if k < at], default=None)
-    before = None if place is None else index.operations[place]
-    if place is None or not isinstance(before, Product):
+    position = max([k for k in index.writers(product.c.memory) if k < at], default=None)
+    before = None if position is None else index.operations[position]
+    if position is None or not isinstance(before, Product):
         return
     depth = (len(before.terms) + 1) * product.a.shape[-1]
     if before.c != product.c or not _alike(before, product) or depth > _DEPTH:
         return
-    if index.written(_factors(before), place, at) or index.touched([product.c], place, at):
+    if index.written(_factors(before), position, at) or index.touched([product.c], position, at):
         return
-    if index.visible([product.c], place, at):
+    if index.visible([product.c], position, at):
         return
     (a, b), *further = (*before.terms, *product.terms)
     joined = dataclasses.replace(
         product, a=a, b=b, further=tuple(further), accumulates=before.accumulates
     )
-    index.put(place, None)
+    index.put(position, None)
     index.put(at, joined)
 
 
@@ -164,20 +164,20 @@ def _become_epilogue(index: OperationIndex, at: int, kept: set[Memory]) -> None:
         product = index.operations[writers[-1]] if writers else None
         if isinstance(product, Product) and product.c == view and product.epilogue is None:
             found[writers[-1]] = product
-    for place in sorted(found, reverse=True):
-        product = found[place]
+    for position in sorted(found, reverse=True):
+        product = found[position]
         if loop.shape != product.c.shape or not _apart(loop, product):
             continue
-        if index.visible([product.c, *loop.writes], place, at):
+        if index.visible([product.c, *loop.writes], position, at):
             continue
-        moved = _meeting_place(index, place, at, product, loop)
+        moved = _meeting_position(index, position, at, product, loop)
         if moved is None:
             continue
         parts = (*(product.parts or (product.name,)), *(loop.parts or (loop.name,)))
         product, loop = _without_block(index, product, loop, at, kept)
         fused = dataclasses.replace(product, name=f"{product.name}_{loop.name}", epilogue=loop)
         fused.parts = parts
-        for k in (place, at):
+        for k in (position, at):
             index.put(k, None)
         index.put(moved, fused)
         return
@@ -192,18 +192,18 @@ def _apart(loop: Pointwise, product: Product) -> bool:
     return not any([overlap(view, x) for view in loop.writes for x in _factors(product)])
 
 
-def _meeting_place(
-    index: OperationIndex, place: int, at: int, product: Product, loop: Pointwise
+def _meeting_position(
+    index: OperationIndex, position: int, at: int, product: Product, loop: Pointwise
 ) -> int | None:
     """Where a product and a loop can run together: at the place of one of the two, or nowhere.
 
     Rather at that of the product, since its factors need not wait then.
     """
     reads = [view for view in loop.reads if view != product.c]
-    if not (index.touched(list(loop.writes), place, at) or index.written(reads, place, at)):
-        return place
+    if not (index.touched(list(loop.writes), position, at) or index.written(reads, position, at)):
+        return position
     factors = _factors(product)
-    if not (index.touched([product.c], place, at) or index.written(factors, place, at)):
+    if not (index.touched([product.c], position, at) or index.written(factors, position, at)):
         return at
     return None
 

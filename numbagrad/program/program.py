@@ -125,7 +125,7 @@ class Program:
             self._slot[memory] = len(self._slot)
         self._parts: list[_Native | _Python] = []
         self._number_cells: list[tuple[int, Any]] = []
-        self._number_places: dict[tuple[Any, str], int] = {}
+        self._number_positions: dict[tuple[Any, str], int] = {}
         self.launches: list[Launch] = []
         #: The operation of every moment: of each launch and each call of Python, in order.
         self.moments: list[Operation] = []
@@ -139,7 +139,7 @@ class Program:
         blocks = self.lifetimes()
         if not all([block.made for block in blocks]):
             raise ValueError("a program reads memory that it is not given")
-        self.places, self.arena_bytes = plan(blocks, self._hosts())
+        self.positions, self.arena_bytes = plan(blocks, self._hosts())
         self._arena = np.zeros(self.arena_bytes + ALIGNMENT, dtype=np.uint8)
         self._base = -(-self._arena.ctypes.data // ALIGNMENT) * ALIGNMENT
         self._assemble()
@@ -211,10 +211,10 @@ class Program:
         cells = [(number, dtype) for launch in self.launches for _, number, dtype in launch.numbers]
         self._numbers = np.zeros(max(len(cells), 1), dtype=np.int64)
         for number, dtype in cells:
-            if (number, dtype) in self._number_places:
+            if (number, dtype) in self._number_positions:
                 continue
-            place = self._number_places[number, dtype] = len(self._number_places)
-            cell = self._numbers[place : place + 1].view(_stored(dtype))[:1]
+            position = self._number_positions[number, dtype] = len(self._number_positions)
+            cell = self._numbers[position : position + 1].view(_stored(dtype))[:1]
             if isinstance(number, Number):
                 fast: Any = memoryview(cell.data) if cell.dtype.kind == "f" else cell
                 self._number_cells.append((number.index, fast))
@@ -232,8 +232,10 @@ class Program:
         slot = self._slot.get(memory)
         if slot is not None:
             return slot, offset - self._start[slot]
-        place = self.places[memory]
-        return None if place.host is None else self._slot[place.host], place.offset + offset
+        position = self.positions[memory]
+        return None if position.host is None else self._slot[
+            position.host
+        ], position.offset + offset
 
     def _assemble_part(self, part: _Native) -> None:
         total = sum(launch.args.size for launch in part.launches)
@@ -256,11 +258,11 @@ class Program:
                     target = own.ctypes.data + 8 * word
                     patches.append(row_of(Patch, target=target, argument=argument, offset=offset))
             for word, number, dtype in launch.numbers:
-                place = self._number_places[number, dtype]
-                own[word] = self._numbers.ctypes.data + 8 * place
+                position = self._number_positions[number, dtype]
+                own[word] = self._numbers.ctypes.data + 8 * position
             if launch.fallible:
                 note = MayFail(own)
-                note.failed = table.address + WORD_BYTES * ProgramTable.failed.place
+                note.failed = table.address + WORD_BYTES * ProgramTable.failed.position
                 note.failure = k + 1
                 part.watched = table
             kernel, total, grain = launch.kernel, launch.total, launch.grain

@@ -47,7 +47,7 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
     streamed = frozenset(
         [x.name for x, (view, _) in zip(outputs, operation.outputs, strict=True) if _streams(view)]
     )
-    repeated = frozenset() if cut.places or streamed else _repeated(operation, inputs)
+    repeated = frozenset() if cut.positions or streamed else _repeated(operation, inputs)
     together = _rows_together(count, columns, operation.chunk) if repeated else 1
     repeated = repeated if together > 1 else frozenset()
     count, columns = -(-count // together), columns * together
@@ -58,7 +58,7 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
         frozenset([x.name for x in inputs]), cut.before, cut.stages,
         frozenset([x.name for x in operation.inputs if x.kind is True]),
         {x.name: x.kind for x in operation.inputs if isinstance(x.kind, rows.ClassKind)},
-        cut.places, streamed, long, repeated,
+        cut.positions, streamed, long, repeated,
     )  # fmt: skip
     code = "formula" if long else "rows"
     kernel = library.generated(operation.name, operation.commented(text), code=code)
@@ -68,8 +68,8 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
     launch_args[rows.CHUNK] = chunk
     grain = 1 if operation.elements >= 2 * CHUNK else chunks
     launch = Launch(operation.name, kernel, launch_args, chunks, grain, [], work=operation.elements)
-    if cut.places or streamed:
-        size = rows.scratch_bytes(columns, cut.places, len(streamed), operation.compute)
+    if cut.positions or streamed:
+        size = rows.scratch_bytes(columns, cut.positions, len(streamed), operation.compute)
         launch_args[rows.SCRATCH_BYTES] = size
         launch.addresses.append((rows.SCRATCH, Memory.scratch(size * chunks), 0))
     for k, operand in enumerate(operands):

@@ -227,10 +227,10 @@ def _start_of(view: View, whole: View) -> tuple[int, ...] | None:
     for size, length, step, own in zip(
         view.shape, whole.shape, whole.strides, view.strides, strict=True
     ):
-        place, rest = divmod(rest, step) if length > 1 else (0, rest)
-        if place + size > length or (size > 1 and own != step):
+        position, rest = divmod(rest, step) if length > 1 else (0, rest)
+        if position + size > length or (size > 1 and own != step):
             return None
-        start.append(place)
+        start.append(position)
     return None if rest else tuple(start)
 
 

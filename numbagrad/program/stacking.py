@@ -49,18 +49,18 @@ class _Stacks:
         self.index = OperationIndex(operations)
         self._kept = kept
         #: Where a block lies now, and from which byte on.
-        self._places: dict[Memory, tuple[Memory, int]] = {}
+        self._positions: dict[Memory, tuple[Memory, int]] = {}
 
     def remaining(self) -> list[Operation]:
         """The operations, with all views of blocks that moved."""
         left = self.index.remaining()
-        return [with_views(x, self._moved) for x in left] if self._places else left
+        return [with_views(x, self._moved) for x in left] if self._positions else left
 
     def _moved(self, view: View) -> View:
-        place = self._places.get(view.memory)
-        if place is None:
+        position = self._positions.get(view.memory)
+        if position is None:
             return view
-        return dataclasses.replace(view, memory=place[0], offset=place[1] + view.offset)
+        return dataclasses.replace(view, memory=position[0], offset=position[1] + view.offset)
 
     # --- products of all rows ---------------------------------------------------------------------
 
@@ -71,27 +71,27 @@ class _Stacks:
             if isinstance(operation, Product) and _is_plain(operation):
                 kind = operation.b, operation.a.memory, operation.a.shape, operation.a.strides
                 alike.setdefault(kind, []).append(at)
-        for places in alike.values():
-            self._stack_rows(places)
+        for positions in alike.values():
+            self._stack_rows(positions)
 
-    def _stack_rows(self, places: list[int]) -> None:
-        products = [self._product(at) for at in places]
+    def _stack_rows(self, positions: list[int]) -> None:
+        products = [self._product(at) for at in positions]
         if not _is_worth(products):
             return
-        order = sorted(range(len(places)), key=lambda k: products[k].a.offset)
+        order = sorted(range(len(positions)), key=lambda k: products[k].a.offset)
         ordered = [products[k] for k in order]
         a = _joined([x.a for x in ordered], 0)
-        if a is None or not all([self._begins_at(products[k].c, places[k]) for k in order]):
+        if a is None or not all([self._begins_at(products[k].c, positions[k]) for k in order]):
             return
-        first = places[0]
-        for at, product in zip(places, products, strict=True):
+        first = positions[0]
+        for at, product in zip(positions, products, strict=True):
             if self.index.written([product.a, product.b], first, at):
                 return
         c = self._side_by_side([x.c for x in ordered], 0)
         if c is None:
             return
         made = dataclasses.replace(ordered[0], a=a, c=c)
-        self._replace(places, first, made)
+        self._replace(positions, first, made)
 
     def _begins_at(self, view: View, at: int) -> bool:
         """Whether an operation is the first that touches the block of a view."""
@@ -106,21 +106,21 @@ class _Stacks:
         for at, operation in enumerate(self.index.operations):
             if isinstance(operation, Product):
                 sums.setdefault(operation.c, []).append(at)
-        for places in sums.values():
-            self._stack_sum(places)
+        for positions in sums.values():
+            self._stack_sum(positions)
 
-    def _stack_sum(self, places: list[int]) -> None:
-        products = [self._product(at) for at in places]
+    def _stack_sum(self, positions: list[int]) -> None:
+        products = [self._product(at) for at in positions]
         first, *others = products
         if not _is_worth(products) or not all([x.accumulates for x in others]):
             return
         if any([x.epilogue is not None for x in products[:-1]]):
             return
-        terms = [(a, b, at) for x, at in zip(products, places, strict=True) for a, b in x.terms]
-        last, c = places[-1], first.c
+        terms = [(a, b, at) for x, at in zip(products, positions, strict=True) for a, b in x.terms]
+        last, c = positions[-1], first.c
         if any([overlap(x, y) for x in products[-1].writes for a, b, _ in terms for y in (a, b)]):
             return
-        if self.index.visible([c], places[0], last) or self._is_touched_between(c, places):
+        if self.index.visible([c], positions[0], last) or self._is_touched_between(c, positions):
             return
         if any([self.index.written([a, b], at, last) for a, b, at in terms]):
             return
@@ -142,10 +142,10 @@ class _Stacks:
         made = dataclasses.replace(
             products[-1], a=a, b=b, further=(), accumulates=first.accumulates
         )
-        self._replace(places, last, made)
+        self._replace(positions, last, made)
 
-    def _is_touched_between(self, c: View, places: list[int]) -> bool:
-        pairs = zip(places, places[1:], strict=False)
+    def _is_touched_between(self, c: View, positions: list[int]) -> bool:
+        pairs = zip(positions, positions[1:], strict=False)
         return any([self.index.touched([c], one, two) for one, two in pairs])
 
     # --- blocks -----------------------------------------------------------------------------------
@@ -155,11 +155,11 @@ class _Stacks:
         assert isinstance(operation, Product)
         return operation
 
-    def _replace(self, places: list[int], at: int, product: Product) -> None:
-        products = [self._product(place) for place in places]
+    def _replace(self, positions: list[int], at: int, product: Product) -> None:
+        products = [self._product(position) for position in positions]
         product.parts = tuple([part for x in products for part in (x.parts or (x.name,))])
-        for place in places:
-            self.index.put(place, None)
+        for position in positions:
+            self.index.put(position, None)
         self.index.put(at, product)
 
     def _may_move(self, views: list[View]) -> bool:
@@ -169,7 +169,7 @@ class _Stacks:
             return False
         for view in views:
             memory = view.memory
-            own = memory.made and memory not in self._kept and memory not in self._places
+            own = memory.made and memory not in self._kept and memory not in self._positions
             if not own or view.offset != 0 or not covers(view) or _bytes(view) != memory.nbytes:
                 return False
             writers, readers = self.index.writers(memory), self.index.readers(memory)
@@ -189,7 +189,7 @@ class _Stacks:
             return None
         memory = Memory.scratch(step * len(views))
         for number, view in enumerate(views):
-            self._places[view.memory] = memory, number * step
+            self._positions[view.memory] = memory, number * step
         shape = list(first.shape)
         shape[dimension] *= len(views)
         return View(memory, 0, tuple(shape), first.strides, first.dtype)
@@ -217,8 +217,8 @@ def _joined(views: list[View], dimension: int) -> View | None:
     first = views[0]
     step = first.shape[dimension] * first.strides[dimension]
     for number, view in enumerate(views):
-        place = view.memory, view.offset, view.shape, view.strides
-        if place != (first.memory, first.offset + number * step, first.shape, first.strides):
+        position = view.memory, view.offset, view.shape, view.strides
+        if position != (first.memory, first.offset + number * step, first.shape, first.strides):
             return None
     shape = list(first.shape)
     shape[dimension] *= len(views)

@@ -376,7 +376,7 @@ class _Builder:
             for memory in {use.view.memory for use in member.uses} & local.keys():
                 first, _ = lifetimes.get(blocks[memory], (at, at))
                 lifetimes[blocks[memory]] = first, at
-        places, size = plan(lifetimes, {})
+        positions, size = plan(lifetimes, {})
         partial_bytes = sum([x.size * x.dtype.itemsize for m in self.members for x in m.partials])
         saved = sum([memory.nbytes for memory in local]) - size * self.units - partial_bytes
         shared = [
@@ -391,7 +391,7 @@ class _Builder:
             memory = view.memory
             if not isinstance(memory, Tile) or memory.block not in local:
                 return view
-            offset = view.offset + places[blocks[memory.block]].offset
+            offset = view.offset + positions[blocks[memory.block]].offset
             return dataclasses.replace(view, memory=space, offset=offset)
 
         seen = [

@@ -43,7 +43,7 @@ class ArchiveWriter:
 
     def __init__(self, write: Callable[[Any], Any]) -> None:
         self._write = write
-        self._place = 0
+        self._position = 0
         self._central: list[bytes] = []
 
     def entry(self, name: str, content: Any) -> None:
@@ -51,7 +51,7 @@ class ArchiveWriter:
         path = f"{_ROOT}/{name}".encode()
         size = memoryview(content).nbytes
         checksum = zlib.crc32(content)
-        start = self._place
+        start = self._position
         large = size >= _LARGEST
         sizes = (_LARGEST, _LARGEST) if large else (size, size)
         extra = struct.pack("<HHQQ", 1, 16, size, size) if large else b""
@@ -68,17 +68,17 @@ class ArchiveWriter:
         if start >= _LARGEST:
             large.append(start)
         extra = struct.pack(f"<HH{len(large)}Q", 1, 8 * len(large), *large) if large else b""
-        place = min(start, _LARGEST)
-        fixed = (0x02014B50, _VERSION, *head, len(extra), 0, 0, 0, 0, place)
+        position = min(start, _LARGEST)
+        fixed = (0x02014B50, _VERSION, *head, len(extra), 0, 0, 0, 0, position)
         self._central.append(_CENTRAL.pack(*fixed) + path + extra)
 
     def close(self) -> None:
         """Write the directory."""
-        start, content = self._place, b"".join(self._central)
+        start, content = self._position, b"".join(self._central)
         self._out(content)
         count, size = len(self._central), len(content)
         if count >= 0xFFFF or start >= _LARGEST or size >= _LARGEST:
-            end = self._place
+            end = self._position
             fields = (0x06064B50, 44, _VERSION, _VERSION, 0, 0, count, count, size, start)
             self._out(struct.pack("<IQHHIIQQQQ", *fields))
             self._out(struct.pack("<IIQI", 0x07064B50, 0, end, 1))
@@ -87,7 +87,7 @@ class ArchiveWriter:
 
     def _out(self, content: Any, size: int | None = None) -> None:
         self._write(content)
-        self._place += len(content) if size is None else size
+        self._position += len(content) if size is None else size
 
 
 class FileContent:
@@ -200,11 +200,11 @@ class Archive:
                 f"load: {self._name} is compressed or encrypted; checkpoints store their entries "
                 "as they are: write it again with torch.save"
             )
-        place, size = entry.header_offset, entry.file_size
-        head = self._content[place : place + _LOCAL.size]
+        position, size = entry.header_offset, entry.file_size
+        head = self._content[position : position + _LOCAL.size]
         if len(head) != _LOCAL.size or head[:4] != b"PK\x03\x04":
             raise self._damaged(f"the entry {name!r} does not begin where the directory says")
-        start = place + _LOCAL.size + sum(_LOCAL.unpack(head)[-2:])
+        start = position + _LOCAL.size + sum(_LOCAL.unpack(head)[-2:])
         if entry.compress_size != size or start + size > len(self._content):
             raise self._damaged(f"the entry {name!r} does not lie within it")
         return start, size
@@ -223,7 +223,7 @@ class _Reader(io.RawIOBase):
     """The bytes of a file as a file object, which closes nothing."""
 
     def __init__(self, content: Any) -> None:
-        self._content, self._place = content, 0
+        self._content, self._position = content, 0
 
     def seekable(self) -> bool:
         return True
@@ -232,19 +232,19 @@ class _Reader(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        start = (0, self._place, len(self._content))[whence]
+        start = (0, self._position, len(self._content))[whence]
         if start + offset < 0:
             raise OSError("a place before the beginning of the file")
-        self._place = start + offset
-        return self._place
+        self._position = start + offset
+        return self._position
 
     def tell(self) -> int:
-        return self._place
+        return self._position
 
     def read(self, size: int | None = -1) -> bytes:
-        stop = len(self._content) if size is None or size < 0 else self._place + size
-        found: bytes = self._content[self._place : stop]
-        self._place += len(found)
+        stop = len(self._content) if size is None or size < 0 else self._position + size
+        found: bytes = self._content[self._position : stop]
+        self._position += len(found)
         return found
 
 

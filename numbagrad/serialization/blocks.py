@@ -72,7 +72,7 @@ class Blocks:
         self._blocks: list[Block] = []
         counts: dict[int, int] = {}
         #: By id, arrays and where they lie, and whether they can be written with their memory.
-        self._found = {id(each): (each, *_place_of(each)) for each in arrays.values()}
+        self._found = {id(each): (each, *_position_of(each)) for each in arrays.values()}
         for array, start, stop, regular in sorted(self._found.values(), key=itemgetter(1, 2)):
             if not regular:
                 continue
@@ -92,7 +92,7 @@ class Blocks:
         #: The blocks that are written, in their order.
         self.written: list[Block] = []
 
-    def place(self, array: Array) -> tuple[Block, Array, int]:
+    def position(self, array: Array) -> tuple[Block, Array, int]:
         """The block of an array, the array that lies there (itself, or a copy without gaps), and
         where in the content of the block it begins."""
         where = foreign(array)
@@ -105,7 +105,7 @@ class Blocks:
 
     def storage(self, storage: UntypedStorage) -> Block:
         """The block of all memory of a storage."""
-        return self.place(storage._bytes())[0]
+        return self.position(storage._bytes())[0]
 
     def number(self, block: Block) -> int:
         """The number of a block in the file."""
@@ -116,10 +116,10 @@ class Blocks:
 
     def _new(self, array: Array) -> tuple[Array, Block, Array, int]:
         found = self._found.get(id(array))
-        start, stop, regular = _place_of(array) if found is None else found[1:]
+        start, stop, regular = _position_of(array) if found is None else found[1:]
         if regular:
-            place = bisect.bisect_right(self._blocks, start, key=lambda block: block.start)
-            block = self._blocks[place - 1] if place else None
+            position = bisect.bisect_right(self._blocks, start, key=lambda block: block.start)
+            block = self._blocks[position - 1] if position else None
             if block is not None and stop <= block.stop:
                 if not (start - block.start + block.padding) % array.itemsize:
                     return array, block, array, start
@@ -159,7 +159,7 @@ def _dtype_of(array: Array) -> DType:
     return from_numpy(array.dtype)
 
 
-def _place_of(array: Any) -> tuple[int, int, bool]:
+def _position_of(array: Any) -> tuple[int, int, bool]:
     """Where an array begins and ends, and whether it can be written with the memory it has there.
 
     Of one that cannot, the addresses count for nothing.

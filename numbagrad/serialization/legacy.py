@@ -61,25 +61,25 @@ class _Storages:
             self._parts[key, name] = placed.part(offset * size, number * size)
         return self._parts[key, name]
 
-    def fill(self, content: bytes, place: int, keys: Any, is_little: bool) -> int:
-        """Read the bytes of all storages from ``place`` on; returns where they end."""
+    def fill(self, content: bytes, position: int, keys: Any, is_little: bool) -> int:
+        """Read the bytes of all storages from ``position`` on; returns where they end."""
         check(type(keys) is list and all(type(key) is str for key in keys), "keys are texts")
         check(set(keys) == set(self._found), "the file has other storages")
         for key in keys:
             made, placed, size = self._found[key]
-            check(place + 8 <= len(content), "the file ends in the middle of a storage")
-            (count,) = struct.unpack_from("<q" if is_little else ">q", content, place)
+            check(position + 8 <= len(content), "the file ends in the middle of a storage")
+            (count,) = struct.unpack_from("<q" if is_little else ">q", content, position)
             check(count * size == made.held.size, "a storage has another size")
-            place += 8
-            check(place + made.held.size <= len(content), "the file ends in a storage")
-            read = np.frombuffer(content, np.uint8, made.held.size, place)
+            position += 8
+            check(position + made.held.size <= len(content), "the file ends in a storage")
+            read = np.frombuffer(content, np.uint8, made.held.size, position)
             made.held[:] = read
             if not is_little:
                 swapped(made.held, made.dtype)
             if placed.held is not made.held:  # a function of the caller's put it elsewhere
                 placed.held[:] = made.held
-            place += made.held.size
-        return place
+            position += made.held.size
+        return position
 
 
 def load(
@@ -96,17 +96,17 @@ def load(
     Raises:
         pickle.UnpicklingError: if the file is cut off, or its parts do not fit each other.
     """
-    place = len(MAGIC)
-    protocol, place = read(place, None)
+    position = len(MAGIC)
+    protocol, position = read(position, None)
     check(type(protocol) is int and protocol == _PROTOCOL, "the file is of another version")
-    machine, place = read(place, None)
+    machine, position = read(position, None)
     if type(machine) is not dict:
         raise pickle.UnpicklingError("the file says nothing of the machine that wrote it")
     storages = _Storages(restore, len(content))
-    found, place = read(place, storages.load)
-    keys, place = read(place, None)
+    found, position = read(position, storages.load)
+    keys, position = read(position, None)
     is_little = machine.get("little_endian", True) is not False
-    return found, storages.fill(content, place, keys, is_little)
+    return found, storages.fill(content, position, keys, is_little)
 
 
 __all__ = ["MAGIC", "load"]

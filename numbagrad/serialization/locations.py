@@ -33,8 +33,8 @@ def restorer(map_location: Any) -> Callable[[StoredMemory, str], StoredMemory]:
         return lambda storage, location: restore(storage, map_location.get(location, location))
     if isinstance(map_location, (str, bytes, device, int)):
         where = map_location.decode("ascii") if isinstance(map_location, bytes) else map_location
-        place = str(where if isinstance(where, str) else device(where))
-        return lambda storage, location: restore(storage, place)
+        position = str(where if isinstance(where, str) else device(where))
+        return lambda storage, location: restore(storage, position)
     if not callable(map_location):
         raise TypeError(
             "load: map_location is a device, its name, a dict or a function, not "

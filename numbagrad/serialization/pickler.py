@@ -95,7 +95,7 @@ class _Writing:
             if not is_array(array) or isinstance(array, np.ndarray):
                 # As others see it that stands under a transformation, or is still to be conjugated.
                 array = tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[1][1]
-        block, written, offset = self.blocks.place(array)
+        block, written, offset = self.blocks.position(array)
         dtype = from_numpy(array.dtype)
         size = dtype.itemsize
         requires_grad = tensor._requires_grad and type(tensor) is not Parameter

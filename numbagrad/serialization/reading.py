@@ -36,16 +36,16 @@ class _Unpicklers:
         self._arguments = arguments
         self._trusted = safe.declared(_name_of_declared) if pickle_module is None else {}
 
-    def read(self, content: bytes, place: int, persistent_load: Any) -> tuple[Any, int]:
+    def read(self, content: bytes, position: int, persistent_load: Any) -> tuple[Any, int]:
         """The object that was pickled at a place, and where it ends."""
         if self._pickle is None:
             reader = ClosedUnpickler(
                 content, torch_names.NAMES, torch_names.CONSTRUCTORS, torch_names.BUILDERS,
-                persistent_load, place, trusted=self._trusted,
+                persistent_load, position, trusted=self._trusted,
             )  # fmt: skip
-            return reader.load(), reader.place
+            return reader.load(), reader.position
         file = io.BytesIO(content)
-        file.seek(place)
+        file.seek(position)
         unpickler = _unpickler_of(self._pickle, persistent_load)
         return unpickler(file, **self._arguments).load(), file.tell()
 
@@ -119,10 +119,10 @@ def load_legacy(
     unpicklers = _Unpicklers(pickle_module, arguments)
     closed = _Unpicklers(None, {})
 
-    def read(place: int, persistent_load: Callable[[Any], Any] | None) -> tuple[Any, int]:
+    def read(position: int, persistent_load: Callable[[Any], Any] | None) -> tuple[Any, int]:
         # What lies around the object is data, whatever the object is.
         chosen = closed if persistent_load is None else unpicklers
-        return chosen.read(content, place, persistent_load)
+        return chosen.read(content, position, persistent_load)
 
     return legacy.load(content, locations.restorer(map_location), read)
 

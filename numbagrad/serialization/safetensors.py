@@ -124,12 +124,12 @@ def _checked(tensors: Any, metadata: Any) -> list[tuple[str, DType, Array]]:
 
 
 def _check_not_shared(found: list[tuple[str, DType, Array]]) -> None:
-    places = sorted(
+    positions = sorted(
         (array.ctypes.data, array.ctypes.data + array.nbytes, name)
         for name, _, array in found
         if array.size
     )
-    for one, other in zip(places, places[1:], strict=False):
+    for one, other in zip(positions, positions[1:], strict=False):
         if other[0] < one[1]:
             raise RuntimeError(
                 f"save: the tensors {one[2]!r} and {other[2]!r} share memory, which the format "
@@ -141,14 +141,14 @@ def _write_checked(
     found: list[tuple[str, DType, Array]], metadata: Any, out: Callable[[Any], Any]
 ) -> None:
     header: dict[str, Any] = {} if metadata is None else {_METADATA: dict(metadata)}
-    place = 0
+    position = 0
     for name, dtype, array in found:
         header[name] = {
             "dtype": _NAMES[dtype],
             "shape": list(array.shape),
-            "data_offsets": [place, place + array.nbytes],
+            "data_offsets": [position, position + array.nbytes],
         }
-        place += array.nbytes
+        position += array.nbytes
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
     out(struct.pack("<Q", len(text)))
@@ -287,20 +287,22 @@ class _Entry:
     def __init__(self, name: str, said: Any) -> None:
         _check(type(said) is dict, f"of {name!r} the header says nothing")
         _check(set(said) == {"dtype", "shape", "data_offsets"}, f"{name!r} has other fields")
-        shape, places = said["shape"], said["data_offsets"]
+        shape, positions = said["shape"], said["data_offsets"]
         _check(
             type(shape) is list and all(type(size) is int and size >= 0 for size in shape),
             f"the shape of {name!r} is no list of sizes",
         )
         _check(
-            type(places) is list and len(places) == 2 and all(type(x) is int for x in places),
+            type(positions) is list
+            and len(positions) == 2
+            and all(type(x) is int for x in positions),
             f"the offsets of {name!r} are no two numbers",
         )
         found = _DTYPES.get(said["dtype"]) if type(said["dtype"]) is str else None
         if found is None:
             raise SafetensorError(f"{name!r} is of the dtype {said['dtype']!r}, which is unknown")
         self.dtype, self.shape = found, tuple(shape)
-        self.start, self.stop = places
+        self.start, self.stop = positions
         size = found.itemsize
         for each in shape:
             size *= each
@@ -336,11 +338,11 @@ class _File:
         self.metadata: dict[str, str] | None = metadata
         entries = {name: _Entry(name, said) for name, said in header.items()}
         self.entries = dict(sorted(entries.items(), key=lambda each: (each[1].start, each[1].stop)))
-        place = 0
+        position = 0
         for name, entry in self.entries.items():
-            _check(entry.start == place, f"the bytes of {name!r} overlap others, or leave a gap")
-            place = entry.stop
-        _check(place == len(content) - 8 - size, "the file has other bytes than its tensors")
+            _check(entry.start == position, f"the bytes of {name!r} overlap others, or leave a gap")
+            position = entry.stop
+        _check(position == len(content) - 8 - size, "the file has other bytes than its tensors")
         self._content, self._start = content, 8 + size
 
     def entry(self, name: str) -> _Entry:
@@ -356,8 +358,8 @@ class _File:
         """
         entry = self.entry(name)
         count = (entry.stop - entry.start) // entry.dtype.itemsize
-        place = self._start + entry.start
-        held = np.frombuffer(self._content, np.uint8, entry.stop - entry.start, place)
+        position = self._start + entry.start
+        held = np.frombuffer(self._content, np.uint8, entry.stop - entry.start, position)
         if entry.dtype is bool_:
             _check(bool((held <= 1).all()), f"an element of {name!r} is neither 0 nor 1")
         if copied or held.ctypes.data % entry.dtype.itemsize or not count:

@@ -54,7 +54,7 @@ class ClosedUnpickler:
         trusted: Mapping[tuple[str, str], Any] | None = None,
     ) -> None:
         self._data = data
-        self._place = start
+        self._position = start
         self._end = len(data) if stop is None else stop
         self._names = names
         self._constructors = constructors
@@ -85,22 +85,22 @@ class ClosedUnpickler:
         data, end, memo, handler_of = self._data, self._end, self._memo, _HANDLERS.get
         try:
             while True:
-                place = self._place
-                if place + 1 >= end:
+                position = self._position
+                if position + 1 >= end:
                     opcode = self._take(1)[0]
                 else:
-                    opcode, following = data[place], data[place + 1]
-                    self._place = place + 1
+                    opcode, following = data[position], data[position + 1]
+                    self._position = position + 1
                     # Three of four are one of these, which are therefore done here.
                     if opcode == _MEMOIZE:
                         memo[len(memo)] = self._stack[-1]
                         continue
                     if opcode == _BININT1:
                         self._stack.append(following)
-                        self._place = place + 2
+                        self._position = position + 2
                         continue
                     if opcode == _BINGET:
-                        self._place = place + 2
+                        self._position = position + 2
                         self._recall(following)
                         continue
                 if opcode == _STOP:
@@ -121,29 +121,29 @@ class ClosedUnpickler:
                 raise
             raise pickle.UnpicklingError(
                 f"Weights only load failed: the opcode {bytes((opcode,))!r} before byte "
-                f"{self._place} of the file cannot be followed: {type(error).__name__}: {error}"
+                f"{self._position} of the file cannot be followed: {type(error).__name__}: {error}"
             ) from error
         return found
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """Where the next byte is; after ``load``, the end of the object."""
-        return self._place
+        return self._position
 
     # -- reading ------------------------------------------------------------------------------
 
     def _take(self, size: int) -> bytes:
-        start, end = self._place, self._place + size
+        start, end = self._position, self._position + size
         if end > self._end:
             raise pickle.UnpicklingError("the file ends in the middle of a value")
-        self._place = end
+        self._position = end
         return self._data[start:end]
 
     def _number(self, form: struct.Struct) -> Any:
-        start, end = self._place, self._place + form.size
+        start, end = self._position, self._position + form.size
         if end > self._end:
             raise pickle.UnpicklingError("the file ends in the middle of a value")
-        self._place = end
+        self._position = end
         return form.unpack_from(self._data, start)[0]
 
     def _counted(self, form: struct.Struct) -> bytes:
@@ -151,11 +151,11 @@ class ClosedUnpickler:
         return self._take(self._number(form))
 
     def _line(self) -> bytes:
-        end = self._data.find(b"\n", self._place, self._end)
+        end = self._data.find(b"\n", self._position, self._end)
         if end < 0:
             raise pickle.UnpicklingError("the file ends in the middle of a line")
-        line = self._take(end - self._place)
-        self._place += 1
+        line = self._take(end - self._position)
+        self._position += 1
         return line
 
     # -- the stack ----------------------------------------------------------------------------
@@ -318,7 +318,7 @@ def _proto(reader: ClosedUnpickler) -> None:
 
 def _frame(reader: ClosedUnpickler) -> None:
     size = reader._number(_LONG)
-    if reader._place + size > reader._end:
+    if reader._position + size > reader._end:
         raise pickle.UnpicklingError("the file ends in the middle of a frame")
 
 

@@ -146,8 +146,8 @@ def unpickled(
     from .tensor import Tensor
 
     dense = np.ascontiguousarray(array.transpose(order))
-    places = sorted(range(array.ndim), key=order.__getitem__)
-    memory = dense.reshape([array.shape[axis] for axis in order]).transpose(places)
+    positions = sorted(range(array.ndim), key=order.__getitem__)
+    memory = dense.reshape([array.shape[axis] for axis in order]).transpose(positions)
     if memory.dtype.kind == "V":
         memory = memory.view(bfloat16.numpy)  # the one object that kernels know it by
     return rebuilt(cls or Tensor, memory, new_version_cell(), requires_grad, attributes)

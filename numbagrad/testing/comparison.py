@@ -142,9 +142,9 @@ def _mismatch_text(x: Any, y: Any, close: Any, rtol: float, atol: float) -> str:
     lines = [f"Mismatched elements: {wrong} / {close.size} ({100 * wrong / close.size:.1f}%)"]
     for name, values, _ in differences:
         shown = np.where(close, 0, np.where(np.isnan(values), np.inf, values))
-        place = tuple(int(i) for i in np.unravel_index(np.argmax(shown), shown.shape))
-        most = values[place].item()
-        lines.append(f"Greatest {name} difference: {most} at index {place}{limits[name]}")
+        position = tuple(int(i) for i in np.unravel_index(np.argmax(shown), shown.shape))
+        most = values[position].item()
+        lines.append(f"Greatest {name} difference: {most} at index {position}{limits[name]}")
     return "\n".join([f"Tensor-likes are not {word}", "", *lines])
 
 

@@ -135,19 +135,19 @@ def stacked(like: str = "", **parameters: Callable[[Any, int], Any]) -> Rule:
     Where dimensions are named, a sample without any is given one, which the results lose again if
     the argument named ``like`` (the first one, unless given) had none.
     """
-    places: list[tuple[int, Callable[[Any, int], Any]]] = []
+    positions: list[tuple[int, Callable[[Any, int], Any]]] = []
     decisive: list[int] = []
     lifts = after_samples in parameters.values() and samples_first not in parameters.values()
 
     def rule(operator: Any, size: int, arguments: Sequence[Any], mapped: Sequence[Any]) -> Any:
         if not decisive:
             names = operator.parameters
-            places.extend([(names.index(name), how) for name, how in parameters.items()])
+            positions.extend([(names.index(name), how) for name, how in parameters.items()])
             decisive.append(names.index(like) if like else 0)
         values = [_for_all(x, m, size) for x, m in zip(arguments, mapped, strict=True)]
-        for place, how in places:
-            if place < len(values):
-                values[place] = how(values[place], size)
+        for position, how in positions:
+            if position < len(values):
+                values[position] = how(values[position], size)
         if lifts:
             lifted = values[decisive[0]]._array.ndim == 1
             values = [_lifted(x) if x.__class__ is not list else [*map(_lifted, x)] for x in values]

@@ -79,8 +79,8 @@ def apply_to_dual(function: Any, level: Level, args: tuple[Any, ...]) -> Any:
             "Function's jvp returned an invalid number of forward gradients (expected "
             f"{len(outputs)} but got {len(results)})"
         )
-    for place, pair in enumerate(zip(outputs, results, strict=True)):
-        _check_tangent(ctx, place, *pair, inputs)
+    for position, pair in enumerate(zip(outputs, results, strict=True)):
+        _check_tangent(ctx, position, *pair, inputs)
     duals = tuple([_dual(ctx, level, x, t) for x, t in zip(outputs, results, strict=True)])
     ctx.saved_for_forward = None
     return duals if isinstance(output, tuple) else duals[0]
@@ -109,21 +109,21 @@ class _Input(NamedTuple):
 
 
 def _check_tangent(
-    ctx: Any, place: int, output: Any, tangent: Any, inputs: Sequence[_Input]
+    ctx: Any, position: int, output: Any, tangent: Any, inputs: Sequence[_Input]
 ) -> None:
     """Raise torch's errors for a tangent that does not go with its output."""
     if tangent is not None and not isinstance(tangent, Tensor):
         raise RuntimeError(
-            f"expected Variable or None (got {type(tangent).__name__}) for grad output {place}."
+            f"expected Variable or None (got {type(tangent).__name__}) for grad output {position}."
         )
     if not isinstance(output, Tensor):
         return
     if any([output is x for x in ctx.non_differentiable or ()]):
         if tangent is not None:
             raise RuntimeError(
-                f"Function's jvp returned a gradient at position {place}, but  the corresponding "
-                "forward output is not a differentiable Tensor.You should return None at that "
-                "position instead."
+                f"Function's jvp returned a gradient at position {position}, but  the "
+                "corresponding forward output is not a differentiable Tensor.You should return "
+                "None at that position instead."
             )
         return
     if tangent is None:

@@ -184,9 +184,9 @@ class Transformed(np.ndarray):
     def __array_function__(self, function: Any, *rest: Any) -> Any:
         raise _unknown(function.__name__)
 
-    def item(self, *place: Any) -> Any:
+    def item(self, *position: Any) -> Any:
         """The element, which all samples of a batch would have to share."""
-        return _memory_of(self, ITEM).item(*place)
+        return _memory_of(self, ITEM).item(*position)
 
     def tolist(self) -> Any:
         """The elements as numbers, if they are no samples."""

@@ -29,10 +29,10 @@ def multilinear(
     Views, sums and other operators of one Tensor, products of two.
     """
     total: list[Tensor] | None = None
-    for place, tangent in enumerate(tangents):
+    for position, tangent in enumerate(tangents):
         if tangent is None:
             continue
-        made = operator(*primals[:place], tangent, *primals[place + 1 :])
+        made = operator(*primals[:position], tangent, *primals[position + 1 :])
         terms = list(made) if made.__class__ is tuple else [made]
         total = terms if total is None else [a + b for a, b in zip(total, terms, strict=True)]
     return (None,) * len(results) if total is None else tuple(total)

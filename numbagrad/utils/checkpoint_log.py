@@ -34,7 +34,7 @@ class OperatorLog:
 
     def __init__(self) -> None:
         self.operators: list[str] = []
-        self.places: list[list[str]] = []
+        self.positions: list[list[str]] = []
 
     def __enter__(self) -> OperatorLog:
         _open.logs.append(self)
@@ -49,7 +49,7 @@ class OperatorLog:
         """Note an operator whose node was just made."""
         frames = traceback.extract_stack()[:-3]
         self.operators.append(node.name())
-        self.places.append([f"{f.filename}:{f.lineno}:{f.name}" for f in reversed(frames)])
+        self.positions.append([f"{f.filename}:{f.lineno}:{f.name}" for f in reversed(frames)])
 
 
 def _note_all(node: Any) -> None:
@@ -69,12 +69,12 @@ Scroll all the way down for guidance on how to navigate these logs.
 |        1. Stack traces of the operators that ran in the original forward     |
 {rule}
 
-{first_places}
+{first_positions}
 {line}
 |        2. Stack traces of the operators that ran during recomputation        |
 {rule}
 
-{second_places}
+{second_positions}
 {line}
 |       3. Log of operators in the original forward and recomputation          |
 {rule}
@@ -123,17 +123,17 @@ def report(first: OperatorLog, second: OperatorLog) -> str:
         line="+" + "~" * 78 + "+",
         rule="+" + "-" * 78 + "+",
         bottom="-" * 80,
-        first_places=_places(first, "original"),
-        second_places=_places(second, "recompute"),
+        first_positions=_positions(first, "original"),
+        second_positions=_positions(second, "recompute"),
         first="\n".join(first.operators),
         second="\n".join(second.operators),
     )
 
 
-def _places(log: OperatorLog, label: str) -> str:
+def _positions(log: OperatorLog, label: str) -> str:
     count = len(log.operators)
     parts = []
-    for number, (operator, lines) in enumerate(zip(log.operators, log.places, strict=True), 1):
+    for number, (operator, lines) in enumerate(zip(log.operators, log.positions, strict=True), 1):
         where = "\n".join(lines)
         parts.append(f"{operator}   ({number} of {count} in {label})\n\n{where}\n\n")
     return "\n".join(parts)

@@ -99,9 +99,9 @@ class CheckpointFunction(Function):
         ctx.run_function = run_function
         ctx.random_state = RandomState(preserve_rng_state)
         ctx.autocast = autocast.settings
-        ctx.places = [i for i, value in enumerate(args) if isinstance(value, Tensor)]
+        ctx.positions = [i for i, value in enumerate(args) if isinstance(value, Tensor)]
         ctx.arguments = [None if isinstance(value, Tensor) else value for value in args]
-        ctx.save_for_backward(*[args[i] for i in ctx.places])
+        ctx.save_for_backward(*[args[i] for i in ctx.positions])
         outputs = _unrecorded(run_function, args)
         ctx.random_state.settle()
         return outputs
@@ -117,8 +117,8 @@ class CheckpointFunction(Function):
                 "argument."
             )
         inputs = list(ctx.arguments)
-        for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
-            inputs[place] = tensor
+        for position, tensor in zip(ctx.positions, ctx.saved_tensors, strict=True):
+            inputs[position] = tensor
         leaves = detach_variable(tuple(inputs))
         outputs = _run_as_before(ctx, leaves)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)

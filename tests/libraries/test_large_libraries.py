@@ -15,9 +15,9 @@ IDS = torch.arange(12).reshape(2, 6) % 50
 def filled(model):
     """The model, with weights that do not depend on random numbers."""
     with torch.no_grad():
-        for place, (name, p) in enumerate(sorted(model.named_parameters())):
+        for position, (name, p) in enumerate(sorted(model.named_parameters())):
             is_scale = name.endswith("weight") and ("norm" in name.lower() or "ln_" in name)
-            waves = torch.sin(torch.arange(p.numel(), dtype=torch.float32) * 0.37 + place)
+            waves = torch.sin(torch.arange(p.numel(), dtype=torch.float32) * 0.37 + position)
             p.copy_(waves.reshape(p.shape) * 0.1 + is_scale)
     return model
 
@@ -86,8 +86,8 @@ def test_transformers_trainer(tmp_path):
         def __len__(self):
             return 16
 
-        def __getitem__(self, place):
-            ids = (torch.arange(8) + place) % 20
+        def __getitem__(self, position):
+            ids = (torch.arange(8) + position) % 20
             return {"input_ids": ids, "labels": ids}
 
     sizes = {"n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 2}

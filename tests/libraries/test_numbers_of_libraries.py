@@ -79,9 +79,9 @@ def test_backpack():
 def test_egnn():
     from egnn_pytorch import EGNN
 
-    features, places = EGNN(dim=8)(torch.randn(1, 4, 8), torch.randn(1, 4, 3))
+    features, positions = EGNN(dim=8)(torch.randn(1, 4, 8), torch.randn(1, 4, 3))
     assert are(first(features), [-0.5848, 0.1465, 0.3427, 0.7187, 0.6128, -0.0685])
-    assert are(first(places), [-1.1711, -1.3392, 0.3160, -0.6294, -1.1042, 0.2180])
+    assert are(first(positions), [-1.1711, -1.3392, 0.3160, -0.6294, -1.1042, 0.2180])
 
 
 def test_linformer():

@@ -271,11 +271,11 @@ def test_what_is_cut_off_or_altered_raises_or_is_the_same(new_format):
     value = {"x": torch.arange(20.0), "n": 3}
     content = written(torch, value, _use_new_zipfile_serialization=new_format)
     expected = described(value)
-    for place in range(0, len(content), 3):
+    for position in range(0, len(content), 3):
         with pytest.raises((RuntimeError, pickle.UnpicklingError, EOFError)):
-            ng.load(io.BytesIO(content[:place]))
+            ng.load(io.BytesIO(content[:position]))
         altered = bytearray(content)
-        altered[place] ^= 1 << place % 8
+        altered[position] ^= 1 << position % 8
         try:
             read = ng.load(io.BytesIO(altered))
         except (RuntimeError, pickle.UnpicklingError):
@@ -344,7 +344,7 @@ def test_a_device_of_no_backend(where):
         ng.load(io.BytesIO(content), map_location=where)
 
 
-def test_a_place_that_nobody_knows():
+def test_a_position_that_nobody_knows():
     with pytest.raises(RuntimeError, match="tagged with xpu"):
         ng.load(io.BytesIO(elsewhere(torch.ones(2))))
 

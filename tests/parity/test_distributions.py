@@ -97,8 +97,8 @@ def made(library, case, seed=0, gradients=False):
     """The distribution of a case, and those parameters that are tensors of reals."""
     name = case.partition("-")[0]
     parameters = {}
-    for place, (key, kind) in enumerate(CASES[case].items()):
-        value = drawn(kind, seed + place)
+    for position, (key, kind) in enumerate(CASES[case].items()):
+        value = drawn(kind, seed + position)
         if not isinstance(value, int):
             kind = library.float32 if name in SINGLE else library.float64
             value = library.tensor(value, dtype=kind)

@@ -60,7 +60,7 @@ def seen(library, make, requires_grad):
 
 @pytest.mark.parametrize("requires_grad", [False, True])
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_without_elements_knows_its_place(name, requires_grad):
+def test_a_view_without_elements_knows_its_position(name, requires_grad):
     make = VIEWS[name]
     for _ in range(2):
         assert seen(numbagrad, make, requires_grad) == seen(torch, make, requires_grad)

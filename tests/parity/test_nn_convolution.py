@@ -75,9 +75,9 @@ def test_infinities_reach_what_they_meet(case, operand):
         results = []
         chosen = ["input", "weight", "grad"].index(operand)
         size = tensors[chosen].numel()
-        for place in range(0, size, max(1, size // 7)):
+        for position in range(0, size, max(1, size // 7)):
             x, w, grad = [each.clone() for each in tensors]
-            (x, w, grad)[chosen].view(-1)[place] = float("nan" if place % 3 == 2 else "inf")
+            (x, w, grad)[chosen].view(-1)[position] = float("nan" if position % 3 == 2 else "inf")
             x.requires_grad_(), w.requires_grad_()
             y = convolve(x, w, **options)
             y.backward(grad)

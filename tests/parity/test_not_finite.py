@@ -103,8 +103,8 @@ UNITS = {
 def test_two_derivatives_of_units_where_their_formulas_meet(name, dtype):
     found = []
     for t in (torch, ng):
-        places = [0.0, -0.0, 1, -1, 0.5, -0.5, 3, -3, 6]
-        x = t.tensor(places, dtype=getattr(t, dtype), requires_grad=True)
+        positions = [0.0, -0.0, 1, -1, 0.5, -0.5, 3, -3, 6]
+        x = t.tensor(positions, dtype=getattr(t, dtype), requires_grad=True)
         made = UNITS[name](t, x)
         (first,) = t.autograd.grad(made.sum(), x, create_graph=True)
         second = None

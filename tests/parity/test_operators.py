@@ -209,9 +209,9 @@ def test_gradients(entry):
         assert (mine is None) == (other is None)
         if mine is not None:
             assert_same_values(mine, other, rtol, 1e-11)
-    for place in range(len(first)):
-        mine = second[place] if second else None
-        other = their_second[place] if their_second else None
+    for position in range(len(first)):
+        mine = second[position] if second else None
+        other = their_second[position] if their_second else None
         mine = np.zeros(1) if mine is None else mine
         other = np.zeros(1) if other is None else other
         np.testing.assert_allclose(

@@ -48,7 +48,7 @@ def rows(library):
     return library.tensor([0, 1, 2, 3])
 
 
-def places(library):
+def positions(library):
     """The same for each element of a matrix."""
     return rows(library)[:, None].expand(4, 4)
 
@@ -114,9 +114,9 @@ ROWS = {
     "index_put_ of int64": lambda x, w, r: w.index_put_((r.clamp(0, 3),), w.sum()),
     "index_add_": lambda x, w, r: w.index_add_(0, rows(x), r),
     "index_copy_": lambda x, w, r: w.index_copy_(0, rows(x), r),
-    "scatter_": lambda x, w, r: w.scatter_(0, places(x), r),
-    "scatter_add_": lambda x, w, r: w.scatter_add_(0, places(x), r),
-    "scatter_reduce_": lambda x, w, r: w.scatter_reduce_(0, places(x), r, "sum"),
+    "scatter_": lambda x, w, r: w.scatter_(0, positions(x), r),
+    "scatter_add_": lambda x, w, r: w.scatter_add_(0, positions(x), r),
+    "scatter_reduce_": lambda x, w, r: w.scatter_reduce_(0, positions(x), r, "sum"),
     "put_": lambda x, w, r: w.put_(x.arange(16).view(4, 4), r),
     "masked_fill_ of bool": lambda x, w, r: w.masked_fill_(r, True),
     "zero_": lambda x, w, r: w.zero_(),
@@ -127,9 +127,9 @@ ROWS = {
     "addmm(out)": lambda x, w, r: x.addmm(r, ones(x), ones(x), out=w),
     "cat(out)": lambda x, w, r: x.cat([r[:2], x.ones(2, *r.shape[1:])], out=w),
     "stack(out)": lambda x, w, r: x.stack([r[0], r[1], r[0], r[1]], out=w),
-    "gather(out)": lambda x, w, r: x.gather(r, 0, places(x), out=w),
+    "gather(out)": lambda x, w, r: x.gather(r, 0, positions(x), out=w),
     "take(out)": lambda x, w, r: x.take(r, rows(x), out=w[0]),
-    "take_along_dim(out)": lambda x, w, r: x.take_along_dim(r, places(x), 0, out=w),
+    "take_along_dim(out)": lambda x, w, r: x.take_along_dim(r, positions(x), 0, out=w),
     "max(out)": lambda x, w, r: x.max(r, 0, out=(w[0], whole(x)[0])),
     "kthvalue(out)": lambda x, w, r: x.kthvalue(r, 1, 0, out=(w[0], whole(x)[0])),
     "_foreach_add_": lambda x, w, r: x._foreach_add_([w], [r]),

@@ -235,14 +235,14 @@ def test_the_gradient_of_ctc_loss_is_recorded_but_not_differentiable():
 
 def test_gather_of_other_index_dtypes_and_of_nothing():
     for dtype in ("int32", "int64", "int16", "uint8", "float32"):
-        for places in ([], [1, 2]):
+        for positions in ([], [1, 2]):
             same(
-                lambda t, d=dtype, p=places: t.gather(
+                lambda t, d=dtype, p=positions: t.gather(
                     t.arange(4.0, requires_grad=True), 0, t.tensor(p, dtype=getattr(t, d))
                 )
             )
             same(
-                lambda t, d=dtype, p=places: t.scatter_add(
+                lambda t, d=dtype, p=positions: t.scatter_add(
                     t.arange(4.0), 0, t.tensor(p, dtype=getattr(t, d)), t.ones(len(p))
                 )
             )
@@ -382,7 +382,7 @@ def test_padding_of_an_output_beyond_the_stride():
     )  # fmt: skip
 
 
-def test_places_in_a_small_dtype():
+def test_positions_in_a_small_dtype():
     same(lambda t: t.unravel_index(t.tensor([3, 250], dtype=t.uint8), (4, 300)))
 
 

@@ -20,7 +20,7 @@ VIEWS = "views are numbered in torch: one of several may not be used once anothe
 
 #: (entry, tensor): why numbagrad's backward takes what torch's refuses.
 MORE_IS_ALLOWED = {
-    **{(name, place): NOT_READ for name in ("div_floor", "div_trunc") for place in ("in0", "in1")},
+    **{(name, x): NOT_READ for name in ("div_floor", "div_trunc") for x in ("in0", "in1")},
     ("angle", "in0"): NOT_READ,
     ("sgn", "in0"): NOT_READ,
     ("sgn", "out0"): NOT_READ,
@@ -39,21 +39,21 @@ MORE_IS_ALLOWED = {
     ("dist", "in0"): "the difference is kept instead",
     ("dist", "in1"): "the difference is kept instead",
     **{
-        (name, place): VIEWS
+        (name, position): VIEWS
         for name in ("unbind", "split", "split-1", "split_with_sizes", "chunk")
-        for place in ("in0", "out0", "out1", "out2")
+        for position in ("in0", "out0", "out1", "out2")
     },
 }  # fmt: skip
 
 #: (entry, tensor): why numbagrad's backward refuses what torch's takes.
 LESS_IS_ALLOWED = {
-    (name, place): COPIED
-    for name, places in {
+    (name, position): COPIED
+    for name, positions in {
         "special_ndtr": "in0", "tanhshrink": "in0", "l1_loss": "in0 in1",
         "kl_div_log_target": "in0 in1", "matmul-matrix-batch": "in1", "matmul-vector-batch": "in1",
         "matmul-batches-broadcast": "in0 in1", "kron": "in0 in1", "kron-ranks": "in0 in1",
     }.items()
-    for place in places.split()
+    for position in positions.split()
 }  # fmt: skip
 
 #: Beginnings of names of entries: compositions here whose last operators save less, or save
@@ -68,7 +68,7 @@ READS_LESS = (
 OTHER_ARGUMENTS = {"prelu", "binary_cross_entropy_with_logits_weighted"}
 
 
-def answer(library, call, arrays, place):
+def answer(library, call, arrays, position):
     """Whether backward runs after one tensor was written: "runs", "refuses" or "cannot write"."""
     leaves = [library.from_numpy(x.copy()) for x in arrays]
     for leaf in leaves:
@@ -79,7 +79,7 @@ def answer(library, call, arrays, place):
     tensors |= {f"out{k}": x for k, x in enumerate(outputs)}
     try:
         with library.no_grad():
-            tensors[place].zero_()
+            tensors[position].zero_()
     except RuntimeError:
         return "cannot write"
     try:
@@ -92,7 +92,7 @@ def answer(library, call, arrays, place):
     return "runs"
 
 
-def gradients_after(call, arrays, place):
+def gradients_after(call, arrays, position):
     """numbagrad's gradients after one tensor was written, or none was."""
     leaves = [numbagrad.from_numpy(x.copy()) for x in arrays]
     for leaf in leaves:
@@ -101,16 +101,16 @@ def gradients_after(call, arrays, place):
     outputs = as_tuple(call(numbagrad, *inputs))
     tensors = {f"in{k}": x for k, x in enumerate(inputs)}
     tensors |= {f"out{k}": x for k, x in enumerate(outputs)}
-    if place is not None:
+    if position is not None:
         with numbagrad.no_grad():
-            tensors[place].zero_()
+            tensors[position].zero_()
     seeds = [numbagrad.ones_like(x) for x in outputs if x.requires_grad]
     wanted = [x for x in leaves if x.requires_grad]
     roots = [x for x in outputs if x.requires_grad]
     return numbagrad.autograd.grad(roots, wanted, seeds, materialize_grads=True)
 
 
-def places(call, arrays):
+def positions(call, arrays):
     outputs = as_tuple(call(numbagrad, *[numbagrad.from_numpy(x.copy()) for x in arrays]))
     return [f"in{k}" for k in range(len(arrays))] + [f"out{k}" for k in range(len(outputs))]
 
@@ -124,13 +124,13 @@ def test_what_is_saved(entry):
     if entry.name in OTHER_ARGUMENTS:
         return
     arrays = entry.draw("float64")
-    for place in places(entry.call, arrays):
-        ours = answer(numbagrad, entry.call, arrays, place)
-        theirs = answer(torch, entry.call, arrays, place)
-        key = (entry.name, place)
+    for position in positions(entry.call, arrays):
+        ours = answer(numbagrad, entry.call, arrays, position)
+        theirs = answer(torch, entry.call, arrays, position)
+        key = (entry.name, position)
         if entry.name.startswith(READS_LESS):
             if (ours, theirs) == ("runs", "refuses"):
-                written = gradients_after(entry.call, arrays, place)
+                written = gradients_after(entry.call, arrays, position)
                 plain = gradients_after(entry.call, arrays, None)
                 for found, expected in zip(written, plain, strict=True):
                     assert numbagrad.equal(found, expected), key
@@ -155,6 +155,6 @@ def test_what_is_saved_beside_a_number(name):
     def call(library, x):
         return WITH_NUMBER[name](library, x, 2.5)
 
-    for place in ("in0", "out0"):
-        ours, theirs = (answer(library, call, FLOATS, place) for library in (numbagrad, torch))
-        assert ours == theirs, place
+    for position in ("in0", "out0"):
+        ours, theirs = (answer(library, call, FLOATS, position) for library in (numbagrad, torch))
+        assert ours == theirs, position

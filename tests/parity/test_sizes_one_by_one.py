@@ -49,7 +49,7 @@ ACCIDENTS = {
 }
 
 
-def place(library, path):
+def position(library, path):
     """What lies at a path of a library."""
     for name in filter(None, path.split(".")):
         library = getattr(library, name)
@@ -58,13 +58,15 @@ def place(library, path):
 
 def names(path):
     """The functions of both libraries at a path."""
-    both = sorted(set(dir(place(torch, path))) & set(dir(place(numbagrad, path))))
+    both = sorted(set(dir(position(torch, path))) & set(dir(position(numbagrad, path))))
     found = []
     for name in both:
-        value = getattr(place(torch, path), name)
+        value = getattr(position(torch, path), name)
         if name.startswith("_") or name in NOT_CALLED or name in ACCIDENTS:
             continue
-        if isinstance(getattr(place(numbagrad, path), name), _Absent):  # says so when it is called
+        if isinstance(
+            getattr(position(numbagrad, path), name), _Absent
+        ):  # says so when it is called
             continue
         if callable(value) and not isinstance(value, type):
             found.append(name)
@@ -94,7 +96,7 @@ def test_arrangements_of_ints_are_those_of_torch(path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names(path):
-            expected_of, function = (getattr(place(x, path), name) for x in LIBRARIES)
+            expected_of, function = (getattr(position(x, path), name) for x in LIBRARIES)
             for shape in SHAPES:
                 for arrangement in ARRANGEMENTS:
                     values = torch.arange(float(math.prod(shape))).reshape(shape).clone()

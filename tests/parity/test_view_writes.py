@@ -98,9 +98,9 @@ class Program:
         known = [x * 1] if self.is_computed else [x]
         done: list[bool] = []
         seen: list[Any] = []
-        for number, (kind, which, place) in enumerate(self.steps):
+        for number, (kind, which, position) in enumerate(self.steps):
             step = kind[int(which * len(kind))]
-            tensor = known[int(place * len(known))]
+            tensor = known[int(position * len(known))]
             if follow is not None and not follow[number]:
                 done.append(False)
                 continue

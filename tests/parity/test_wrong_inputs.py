@@ -25,9 +25,9 @@ KNOWN = pathlib.Path(__file__).with_name("wrong_inputs_known.txt")
 
 #: torch ends the process with these.
 TORCH_CRASHES = {
-    (name, f"{place}: {what}")
+    (name, f"{position}: {what}")
     for name in ("lu_unpack",)
-    for place in (0, 1)
+    for position in (0, 1)
     for what in ("no elements", "nothing at all")
 }
 

@@ -32,12 +32,12 @@ OTHER_CLASS = ("embedding", "index_copy", "index_fill", "as_strided_scatter", "e
 REFUSED_HERE = ("linalg_svd-full",)
 
 
-def without(arrays, place):
+def without(arrays, position):
     """The arrays, those of the size of the first one there without elements along a dimension."""
     made = []
     for array in arrays:
-        axis = place % max(array.ndim, 1) if place < 0 else place
-        shares = axis < array.ndim and array.shape[axis] == arrays[0].shape[place]
+        axis = position % max(array.ndim, 1) if position < 0 else position
+        shares = axis < array.ndim and array.shape[axis] == arrays[0].shape[position]
         made.append(np.take(array, range(0), axis) if shares else array)
     return made
 
@@ -91,13 +91,13 @@ def compare(name, call, arrays, requires_grad=True):
             np.testing.assert_allclose(mine, other, rtol=1e-6, atol=1e-9, equal_nan=True)
 
 
-@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("position", [0, -1])
 @pytest.mark.parametrize("entry", POINTWISE_ENTRIES + ENTRIES, ids=lambda entry: entry.name)
-def test_operators(entry, place):
+def test_operators(entry, position):
     arrays = entry.draw("float64" if entry.admits("float64") else "int64")
-    if arrays[0].ndim == 0 or (entry.name.startswith(CRASHES_TORCH) and place == 0):
+    if arrays[0].ndim == 0 or (entry.name.startswith(CRASHES_TORCH) and position == 0):
         return
-    compare(entry.name, entry.call, without(arrays, place), entry.differentiable)
+    compare(entry.name, entry.call, without(arrays, position), entry.differentiable)
 
 
 #: torch takes scalars for vectors or matrices in these, some of which make no sense of them.
@@ -237,7 +237,7 @@ OF_IMAGES = {
 )  # fmt: skip
 def test_images_without_elements_along_a_dimension(name, rank):
     full = (2, 3, *[4] * rank)
-    shapes = [(*full[:place], 0, *full[place + 1 :]) for place in range(len(full))]
+    shapes = [(*full[:position], 0, *full[position + 1 :]) for position in range(len(full))]
     shapes += [shape[1:] for shape in shapes[1:]] + [full, full[1:]]
     for shape in shapes:
         made = []
@@ -261,7 +261,7 @@ def test_running_averages_of_nothing_stay():
         assert (mean.tolist(), variance.tolist()) == ([0, 0, 0], [1, 1, 1])
 
 
-def places(library):
+def positions(library):
     """What finds places among no elements, or for none."""
     none, some = library.zeros(0), library.tensor([1.0, 2.0, 3.0])
     rows = library.zeros(2, 0)
@@ -278,8 +278,8 @@ def places(library):
     ]  # fmt: skip
 
 
-def test_places():
-    for mine, other in zip(places(numbagrad), places(torch), strict=True):
+def test_positions():
+    for mine, other in zip(positions(numbagrad), positions(torch), strict=True):
         assert str(mine.dtype).endswith(str(other.dtype).removeprefix("torch."))
         assert tuple(mine.shape) == tuple(other.shape)
         assert mine.tolist() == other.tolist()

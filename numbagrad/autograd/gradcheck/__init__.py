@@ -257,13 +257,14 @@ def _on_host(
 
     It computes where the inputs lie; what brings tensors there and back has a gradient itself.
     """
-    places = [x.device if _is_elsewhere(x) else None for x in inputs]
-    if not any([place is not None for place in places]):
+    positions = [x.device if _is_elsewhere(x) else None for x in inputs]
+    if not any([position is not None for position in positions]):
         return func, inputs
 
     def function(*given: Any) -> tuple[Any, ...]:
         moved = [
-            x if place is None else x.to(place) for x, place in zip(given, places, strict=True)
+            x if position is None else x.to(position)
+            for x, position in zip(given, positions, strict=True)
         ]
         results = as_tuple(func(*moved))
         return tuple([x.cpu() if isinstance(x, interface.Tensor) else x for x in results])

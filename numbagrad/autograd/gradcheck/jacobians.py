@@ -60,9 +60,11 @@ def numerical_jacobians(problem: Problem, variable: Any, chosen: Sequence[int]) 
     rows = [
         [
             column.reshape(-1)
-            for column in _derivatives(problem, variable, place, problem.eps, problem.eps, chosen)
+            for column in _derivatives(
+                problem, variable, position, problem.eps, problem.eps, chosen
+            )
         ]
-        for place in np.ndindex(*variable._array.shape)
+        for position in np.ndindex(*variable._array.shape)
     ]
     if rows:
         return [np.stack(columns) for columns in zip(*rows, strict=True)]
@@ -84,33 +86,33 @@ def numerical_products(
 
 
 def _derivatives(
-    problem: Problem, variable: Any, place: Any, step: Any, turned: Any, chosen: Sequence[int]
+    problem: Problem, variable: Any, position: Any, step: Any, turned: Any, chosen: Sequence[int]
 ) -> list[Array]:
     """Differences along a step; of a complex input plus ``1j`` times those along ``1j * turned``.
 
     With real results that is torch's gradient: twice the derivative by the conjugate.
     """
-    along = _differences(problem, variable, place, step, chosen)
+    along = _differences(problem, variable, position, step, chosen)
     if variable._array.dtype.kind != "c":
         return along
-    across = _differences(problem, variable, place, 1j * turned, chosen)
+    across = _differences(problem, variable, position, 1j * turned, chosen)
     return [a + 1j * b for a, b in zip(along, across, strict=True)]
 
 
 def _differences(
-    problem: Problem, variable: Any, place: Any, step: Any, chosen: Sequence[int]
+    problem: Problem, variable: Any, position: Any, step: Any, chosen: Sequence[int]
 ) -> list[Array]:
     """Change an input by a step to either side, and divide what that changes by the two steps."""
     array = variable._array
-    original = np.array(array[place])
+    original = np.array(array[position])
     try:
-        array[place] = original - step
+        array[position] = original - step
         below = _evaluate(problem)
-        array[place] = original + step
+        array[position] = original + step
         above = _evaluate(problem)
     finally:
-        array[place] = original
-    where = "" if place is ... else f"on index {place} "
+        array[position] = original
+    where = "" if position is ... else f"on index {position} "
     results = []
     for i in chosen:
         _check_alike(below[i], above[i], where, problem.eps)
@@ -154,9 +156,9 @@ def backward_jacobians(problem: Problem, output: Any) -> list[Array]:
     """
     shape, dtype = output._array.shape, output._array.dtype
     directions = []
-    for place in np.ndindex(*shape):
+    for position in np.ndindex(*shape):
         direction = np.zeros(shape, dtype)
-        direction[place] = 1
+        direction[position] = 1
         directions.append(direction)
     return _checked_walks(problem, output, directions)
 
@@ -216,9 +218,9 @@ def forward_jacobians(problem: Problem, chosen: Sequence[int]) -> list[list[Arra
     for index in problem.wanted:
         array = problem.inputs[index]._array
         rows = []
-        for place in np.ndindex(*array.shape):
+        for position in np.ndindex(*array.shape):
             direction = np.zeros(array.shape, array.dtype)
-            direction[place] = 1
+            direction[position] = 1
             rows.append(_push_forward(problem, index, direction, chosen))
         if rows:
             found.append([np.stack(columns) for columns in zip(*rows, strict=True)])

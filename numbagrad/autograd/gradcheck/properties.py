@@ -111,11 +111,11 @@ def check_undefined_tangents(problem: Problem) -> None:
     for index in problem.wanted:
         with_zeros = _tangents(problem, index, True)
         without = _tangents(problem, index, False)
-        for place, (expected, found) in enumerate(zip(with_zeros, without, strict=True)):
+        for position, (expected, found) in enumerate(zip(with_zeros, without, strict=True)):
             if expected is None or found is None or np.allclose(expected, found):
                 continue
             raise GradcheckError(
-                f"Mismatch in tangent values for output with index: {place} when input: "
+                f"Mismatch in tangent values for output with index: {position} when input: "
                 f"{problem.inputs[index]} has an undefined tangent value.  Got: {show(found)} but "
                 f"expected: {show(expected)}"
             )
@@ -247,14 +247,14 @@ def _compare_batched(
     single = [function(wrap(values)) for values in pair]
     with _as_gradcheck_error(advice):
         batched = _vmap(function)(wrap(np.stack(pair)))
-    for place, (both, found) in enumerate(zip(zip(*single, strict=True), batched, strict=True)):
+    for position, (both, found) in enumerate(zip(zip(*single, strict=True), batched, strict=True)):
         expected = np.stack([interface.array_of(result) for result in both])
         made = interface.array_of(found)
         if np.allclose(made, expected):
             continue
-        where = place if output is None else output
+        where = position if output is None else output
         raise GradcheckError(
-            f"For output {where} and input {place}:\n\n{advice}\n\nGot:\n{show(made)}\n\n"
+            f"For output {where} and input {position}:\n\n{advice}\n\nGot:\n{show(made)}\n\n"
             f"Expected:\n{show(expected)}"
         )
 

@@ -216,25 +216,25 @@ _GONE = object()
 class SavedTensor:
     """One saved tensor of a node. Hooks may be registered on it until the node is freed."""
 
-    __slots__ = ("_node", "_place")
+    __slots__ = ("_node", "_position")
 
     _node: Any
-    _place: int
+    _position: int
 
     def __init__(self) -> None:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @classmethod
-    def of(cls, node: Any, place: int) -> SavedTensor:
-        """The saved tensor at ``place`` of ``node``."""
+    def of(cls, node: Any, position: int) -> SavedTensor:
+        """The saved tensor at ``position`` of ``node``."""
         made = cls.__new__(cls)
         made._node = node
-        made._place = place
+        made._position = position
         return made
 
     def _entry(self) -> Any:
         entries = self._node._saved_entries()
-        return _GONE if entries is None else entries[self._place]
+        return _GONE if entries is None else entries[self._position]
 
     def register_hooks(
         self, pack_hook: Hook | None = None, unpack_hook: Hook | None = None
@@ -279,12 +279,12 @@ class SavedTensor:
             hooked.producer = entry.later
         if original._requires_grad and original._producer is None:
             hooked.leaf = edge_of(original)
-        entries[self._place] = hooked.kept_by(self._node)
+        entries[self._position] = hooked.kept_by(self._node)
         self._node._set_saved_entries(tuple(entries))
 
     def unpack(self) -> Any:
         """The saved tensor itself."""
-        return self._node._unpack_entry(self._place)
+        return self._node._unpack_entry(self._position)
 
     @property
     def data(self) -> Any:

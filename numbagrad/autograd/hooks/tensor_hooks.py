@@ -147,12 +147,15 @@ class _Fit:
     """
 
     def __init__(self, tensor: Any) -> None:
-        self.name, self.place = tensor._producer.name(), tensor._output_nr
+        self.name, self.position = tensor._producer.name(), tensor._output_nr
         self.shape, self.dtype = tensor._array.shape, tensor._array.dtype
 
     def __call__(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(
-            [self._fit(x) if k == self.place and x is not None else x for k, x in enumerate(grads)]
+            [
+                self._fit(x) if k == self.position and x is not None else x
+                for k, x in enumerate(grads)
+            ]
         )
 
     def _fit(self, grad: Any) -> Any:
@@ -173,7 +176,7 @@ class _Fit:
 def fit_gradients(tensor: Any) -> None:
     """Have the node of a non-leaf get gradients of what it made, whatever ``data`` is from now."""
     node = tensor._producer
-    known = [hook.place for hook in hooks_of(node).pre.values() if isinstance(hook, _Fit)]
+    known = [hook.position for hook in hooks_of(node).pre.values() if isinstance(hook, _Fit)]
     if tensor._output_nr not in known:
         node.register_prehook(_Fit(tensor))
 

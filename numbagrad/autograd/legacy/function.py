@@ -160,11 +160,11 @@ def _check_call(instance: Any, inputs: tuple[Any, ...]) -> None:
             f"this instance of {name} was called before: an instance of a Function records one "
             f"call. Make one for each call: {name}(...)(...). " + _MODERN_FORM.format(name=name)
         )
-    for place, value in enumerate(inputs):
+    for position, value in enumerate(inputs):
         if value is not None and not _is_tensor(value):
             raise TypeError(
-                f"{name}: argument {place} of an instance of a Function must be a Tensor or None, "
-                f"not {type(value).__name__}; give other values to its constructor. "
+                f"{name}: argument {position} of an instance of a Function must be a Tensor or "
+                f"None, not {type(value).__name__}; give other values to its constructor. "
                 + _MODERN_FORM.format(name=name)
             )
 

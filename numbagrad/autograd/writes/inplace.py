@@ -80,9 +80,9 @@ def prune(cell: list[Any]) -> None:
     """Drop the references to views that died; appends by other threads stay untouched."""
     if _prune_lock.acquire(blocking=False):
         try:
-            for place in range(len(cell) - 1, 0, -1):
-                if cell[place]() is None:
-                    del cell[place]
+            for position in range(len(cell) - 1, 0, -1):
+                if cell[position]() is None:
+                    del cell[position]
         finally:
             _prune_lock.release()
 
@@ -222,9 +222,9 @@ def _write_transformed(tensor: Any, operator: Any, operands: tuple[Any, ...]) ->
 def _operands_before(tensor: Any, operands: tuple[Any, ...], uses: Any) -> tuple[Any, ...]:
     """The operands, with copies of those that a write to ``tensor`` changes and a gradient uses."""
     before = []
-    for place, operand in enumerate(operands):
+    for position, operand in enumerate(operands):
         shared = _shares_memory(operand, tensor)
-        before.append(_value_before(operand, place in uses) if shared else operand)
+        before.append(_value_before(operand, position in uses) if shared else operand)
     return tuple(before)
 
 
@@ -333,8 +333,8 @@ def _needed(operands: tuple[Any, ...]) -> tuple[int | None, ...]:
     """The places of the operands that need a gradient, as ``PointwiseOperator.rule`` takes them."""
     return tuple(
         [
-            place if isinstance(x, interface.Tensor) and x._requires_grad else None
-            for place, x in enumerate(operands)
+            position if isinstance(x, interface.Tensor) and x._requires_grad else None
+            for position, x in enumerate(operands)
         ]
     )
 

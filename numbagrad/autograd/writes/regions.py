@@ -206,21 +206,21 @@ class CopySlices(Node):
     gradient of the base as it was. So the nodes between the base and the view do not run.
     """
 
-    __slots__ = ("_base", "_dtype", "_output_nr", "_place", "_write", "geometry")
+    __slots__ = ("_base", "_dtype", "_output_nr", "_position", "_write", "geometry")
 
     _announced_when_complete = True
 
     #: The node of the write, whose output ``_output_nr`` is the new value of the view.
     _write: Node | None
     #: The input of that node that was the view, or None if it had no gradient.
-    _place: int | None
+    _position: int | None
     _namespace = "torch::autograd::"
 
     def __init__(self, base: Any, view: Any, write: Node, output_nr: int) -> None:
         before, edges = edge_of(base), write.next_edges
-        self._place = place = None if before is None else _place_of(edge_of(view), edges)
-        if place is not None:
-            edges = edges[:place] + edges[place + 1 :]
+        self._position = position = None if before is None else _position_of(edge_of(view), edges)
+        if position is not None:
+            edges = edges[:position] + edges[position + 1 :]
         self.geometry = Geometry.between(base._array, view._array)
         self._dtype = view._array.dtype
         self._base = base._array.shape, base._array.dtype
@@ -250,27 +250,27 @@ class CopySlices(Node):
             self._write = None
 
     def backward(self, grad: Any) -> tuple[Any, ...]:
-        write, place, geometry = self._write, self._place, self.geometry
+        write, position, geometry = self._write, self._position, self.geometry
         if write is None:
             raise RuntimeError(FREED)
         gradients = [None] * write._output_count
         gradients[self._output_nr] = region_of(grad, geometry, _read)
         results = write.backward(*gradients)
         of_view = None
-        if place is not None:
-            of_view = results[place]
-            results = results[:place] + results[place + 1 :]
+        if position is not None:
+            of_view = results[position]
+            results = results[:position] + results[position + 1 :]
         if self.next_edges[0] is None:
             return (None, *results)
         return (_without_region(grad, of_view, geometry), *results)
 
 
-def _place_of(edge: tuple[Any, int] | None, edges: tuple[Any, ...]) -> int | None:
+def _position_of(edge: tuple[Any, int] | None, edges: tuple[Any, ...]) -> int | None:
     """The first of ``edges`` that leads where ``edge`` does, or None."""
     if edge is not None:
-        for place, other in enumerate(edges):
+        for position, other in enumerate(edges):
             if other is not None and other[0] is edge[0] and other[1] == edge[1]:
-                return place
+                return position
     return None
 
 

@@ -398,9 +398,9 @@ class Device:
         """Copy bytes between places of devices; with unified addresses the driver knows which."""
         if nbytes:
             self.bind(index)
-            places = cu.CUdeviceptr(target), cu.CUdeviceptr(address)
+            positions = cu.CUdeviceptr(target), cu.CUdeviceptr(address)
             stream = cu.CUstream(self.stream(index))
-            checked(cu.cuMemcpyAsync(*places, nbytes, stream))
+            checked(cu.cuMemcpyAsync(*positions, nbytes, stream))
             checked(cu.cuStreamSynchronize(stream))  # the other device's streams do not wait
 
     def allocate_pinned(self, nbytes: int) -> PinnedMemory:

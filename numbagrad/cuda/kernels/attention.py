@@ -325,9 +325,9 @@ def _differentiated(s: Signature, by_keys: bool) -> list[str]:
         lambda j: f"{columns}_tile[(right + {j * s.side}) * {pitch} + k]",
     )  # fmt: skip
     for number in range(s.tile):
-        place = f"{'right' if by_keys else 'down'} + {number * s.side}"
+        position = f"{'right' if by_keys else 'down'} + {number * s.side}"
         lines += [
-            f"q = first_query + {place}",
+            f"q = first_query + {position}",
             f"logarithm_{number} = {s.kind}(math.inf)",
             f"product_{number} = {s.kind}(0)",
             "if q < queries:",

@@ -66,9 +66,9 @@ def source(s: Signature) -> Source:
     inside = [
         "part = unit // (groups * of_group)",
         "group = unit // of_group - part * groups",
-        "place = unit - (part * groups + group) * of_group",
-        "block_row = place // across",
-        f"first_column = (place - block_row * across) * {s.shape.square}",
+        "position = unit - (part * groups + group) * of_group",
+        "block_row = position // across",
+        f"first_column = (position - block_row * across) * {s.shape.square}",
         f"first_row = block_row * {s.shape.square}",
         "begin = part * length",
         f"depth = min(begin + length, {'batch * volume' if s.what == WEIGHTS else 'windows'})",
@@ -114,7 +114,7 @@ def _first(s: Signature, start: str, deep: bool, kind: str) -> list[str]:
     """Weights, or gradients of results, from memory to registers."""
     lines: list[str] = []
     for q in range(matmul.fetches(s.shape)):
-        lines += [*matmul.places(s.shape, deep, q), f"a_{q} = {kind}(0)"]
+        lines += [*matmul.positions(s.shape, deep, q), f"a_{q} = {kind}(0)"]
         lines.append(f"if first_row + r < rows and {start} + k < depth:")
         row, inner = "first_row + r", f"{start} + k"
         if s.what == CONVOLVE:
@@ -140,7 +140,7 @@ def _second(s: Signature, start: str, deep: bool, kind: str) -> list[str]:
     """Elements of windows from memory to registers; zero beyond the image."""
     lines: list[str] = []
     for q in range(matmul.fetches(s.shape)):
-        lines += [*matmul.places(s.shape, deep, q), f"b_{q} = {kind}(0)"]
+        lines += [*matmul.positions(s.shape, deep, q), f"b_{q} = {kind}(0)"]
         window, position = f"{start} + k", "first_column + r"
         if s.what == WEIGHTS:
             window, position = position, window

@@ -20,7 +20,7 @@ def source(
     dtype: str,
     arrays: int,
     inputs: tuple[Operand, ...],
-    places: tuple[int, ...],
+    positions: tuple[int, ...],
     written: tuple[int, ...],
     body: Body,
     piece: int,
@@ -51,10 +51,10 @@ def source(
     made = ", ".join([f"made_{k}" for k in range(len(written))])
     given = ", ".join([o.name for o in inputs])
     each = [
-        *[f"{o.name} = {loaded(f'at_{place}, i', o.dtype, dtype)}"
-          for o, place in zip(inputs, places, strict=True) if o.walk != NUMBER],
+        *[f"{o.name} = {loaded(f'at_{position}, i', o.dtype, dtype)}"
+          for o, position in zip(inputs, positions, strict=True) if o.walk != NUMBER],
         f"{made} = element({given})",
-        *[stored(f"at_{place}, i", f"made_{k}", dtype) for k, place in enumerate(written)],
+        *[stored(f"at_{position}, i", f"made_{k}", dtype) for k, position in enumerate(written)],
     ]  # fmt: skip
     text = [
         f"# {name} of {dtype}, of many groups of {arrays} arrays",

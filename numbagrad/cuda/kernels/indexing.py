@@ -23,14 +23,14 @@ INSIDE = (
 _WORDS = ("w0", "w1", "w2", "w3", "w4", "w5", "rows")
 
 
-def _source(name: str, itemsize: int, place: list[str], threads: int) -> Source:
+def _source(name: str, itemsize: int, position: list[str], threads: int) -> Source:
     kind = _INTEGER_OF[itemsize]
     body = [
         "for at in range(cuda.grid(1), rows * w5, cuda.gridsize(1)):",
         "    row = at // w5",
         "    i = at - row * w5",
-        *indented(1, place),
-        f"    store(w0, at, load(w1, place, {kind}), {kind})",
+        *indented(1, position),
+        f"    store(w0, at, load(w1, position, {kind}), {kind})",
     ]
     text = [f"# {name} of elements of {itemsize} bytes", *INSIDE]
     text += [f"def kernel({', '.join(_WORDS)}):"]
@@ -39,23 +39,23 @@ def _source(name: str, itemsize: int, place: list[str], threads: int) -> Source:
 
 def gather_source(itemsize: int, threads: int) -> Source:
     """output[o, k, i] = source[o, index[o, k, i], i]."""
-    place = ["k = inside(load(w2, at, int64), w3)"]
-    place += ["place = (row // w4 * w3 + k) * w5 + i"]
-    return _source("gather", itemsize, place, threads)
+    position = ["k = inside(load(w2, at, int64), w3)"]
+    position += ["position = (row // w4 * w3 + k) * w5 + i"]
+    return _source("gather", itemsize, position, threads)
 
 
 def index_select_source(itemsize: int, threads: int) -> Source:
     """output[o, k, i] = source[o, index[k], i]."""
-    place = [
+    position = [
         "outer = row // w4",
         "k = inside(load(w2, row - outer * w4, int64), w3)",
-        "place = (outer * w3 + k) * w5 + i",
+        "position = (outer * w3 + k) * w5 + i",
     ]
-    return _source("index_select", itemsize, place, threads)
+    return _source("index_select", itemsize, position, threads)
 
 
 ADD, COPY, MEAN = "add", "copy", "mean"
-_WRITE_WORDS = ("target", "source", "order", "places", "outer_size", "size", "count", "inner")
+_WRITE_WORDS = ("target", "source", "order", "positions", "outer_size", "size", "count", "inner")
 
 
 def write_source(how: str, own: bool, dtype: str, threads: int) -> Source:
@@ -91,12 +91,12 @@ def write_source(how: str, own: bool, dtype: str, threads: int) -> Source:
         "    i = unit - row * inner",
         "    outer = row // count",
         "    k = row - outer * count",
-        "    place = load(places, k, int64)",
+        "    position = load(positions, k, int64)",
         "    first = k == 0",
         "    if not first:",
-        "        first = load(places, k - 1, int64) != place",
-        "    if first and place >= 0 and place < size:",
-        "        at = (outer * size + place) * inner + i",
+        "        first = load(positions, k - 1, int64) != position",
+        "    if first and position >= 0 and position < size:",
+        "        at = (outer * size + position) * inner + i",
         *indented(2, start),
         "        j = k",
         "        more = True",
@@ -105,15 +105,15 @@ def write_source(how: str, own: bool, dtype: str, threads: int) -> Source:
         "            j += 1",
         "            more = j < count",
         "            if more:",
-        "                more = load(places, j, int64) == place",
+        "                more = load(positions, j, int64) == position",
         *indented(2, [*end, stored("target, at", "total", dtype)]),
     ]
-    text = [f"# {how}{', others alone' * (not own)} of {dtype} at sorted places"]
+    text = [f"# {how}{', others alone' * (not own)} of {dtype} at sorted positions"]
     text += [f"def kernel({', '.join(_WRITE_WORDS)}):"]
     return Source(f"index_{how}", "\n".join([*text, *indented(1, body), ""]), threads)
 
 
-def places_source(threads: int) -> Source:
+def positions_source(threads: int) -> Source:
     """Places in the elements of (outer, size, inner) of indices (outer, count, inner).
 
     One out of bounds has the place -1, which nothing is written to.
@@ -124,14 +124,14 @@ def places_source(threads: int) -> Source:
         "    row = at // inner",
         "    outer = row // count",
         "    k = load(index, at, int64)",
-        "    place = (outer * size + k) * inner + at - row * inner",
+        "    position = (outer * size + k) * inner + at - row * inner",
         "    if k < 0 or k >= size:",
-        "        place = int64(-1)",
-        "    store(output, at, place, int64)",
+        "        position = int64(-1)",
+        "    store(output, at, position, int64)",
     ]
-    text = ["# places in all elements of indices along a dimension"]
+    text = ["# positions in all elements of indices along a dimension"]
     text += [f"def kernel({', '.join(words)}):", *indented(1, body), ""]
-    return Source("index_places", "\n".join(text), threads)
+    return Source("index_positions", "\n".join(text), threads)
 
 
 def searchsorted_source(dtypes: tuple[str, str], right: bool, threads: int) -> Source:
@@ -151,10 +151,10 @@ def searchsorted_source(dtypes: tuple[str, str], right: bool, threads: int) -> S
         "    last = int64(size)",
         "    while first < last:",
         "        middle = (first + last) // 2",
-        "        place = start + middle",
+        "        position = start + middle",
         "        if order != 0:",
-        "            place = start + load(order, place, int64)",
-        f"        found = load(rows, place, {kind})",
+        "            position = start + load(order, position, int64)",
+        f"        found = load(rows, position, {kind})",
         f"        if {before}:",
         "            first = middle + 1",
         "        else:",

@@ -56,8 +56,8 @@ class _Words(ast.NodeTransformer):
         owner = self.records.get(getattr(node.value, "id", ""))
         if owner is None:
             return self.generic_visit(node)
-        place = fields_of(owner)[node.attr].place
-        return ast.copy_location(ast.Name(f"w{place}", node.ctx), node)
+        position = fields_of(owner)[node.attr].position
+        return ast.copy_location(ast.Name(f"w{position}", node.ctx), node)
 
 
 def is_liftable(module: str, name: str) -> bool:

@@ -122,9 +122,9 @@ def _begin(shape: Shape, kind: str) -> list[str]:
     """Which square of which matrix a block makes, and sums of zero."""
     return [
         "batch = unit // of_matrix",
-        "place = unit - batch * of_matrix",
-        "block_row = place // across",
-        f"first_column = (place - block_row * across) * {shape.square}",
+        "position = unit - batch * of_matrix",
+        "block_row = position // across",
+        f"first_column = (position - block_row * across) * {shape.square}",
         f"first_row = block_row * {shape.square}",
         "outer = batch // inner",
         "batch -= outer * inner",
@@ -148,7 +148,7 @@ def fetches(shape: Shape) -> int:
     return shape.square * shape.step // shape.threads
 
 
-def places(shape: Shape, deep: bool, q: int) -> list[str]:
+def positions(shape: Shape, deep: bool, q: int) -> list[str]:
     """Which element of a step a thread brings: ``k`` along the depth, ``r`` across it."""
     lines = [f"l = thread + {q * shape.threads}"]
     if deep:
@@ -167,7 +167,7 @@ def _fetched(start: str, dtype: str, shape: Shape, a_deep: bool, b_deep: bool) -
         for q in range(fetches(shape)):
             at = f"from_{factor} + ({first} + r) * {along[0]} + ({start} + k) * {along[1]}, 0"
             lines += [
-                *places(shape, deep, q),
+                *positions(shape, deep, q),
                 f"{factor}_{q} = {kind}(0)",
                 f"if {first} + r < {end} and {start} + k < depth:",
                 f"    {factor}_{q} = {loaded(at, dtype, loaded_as(dtype))}",
@@ -180,7 +180,7 @@ def _kept(half: str, shape: Shape, a_deep: bool, b_deep: bool) -> list[str]:
     lines = []
     for factor, deep in (("a", a_deep), ("b", b_deep)):
         for q in range(fetches(shape)):
-            lines += places(shape, deep, q)
+            lines += positions(shape, deep, q)
             lines.append(f"{factor}_tile[({half} + k) * {shape.square + 1} + r] = {factor}_{q}")
     return lines
 
@@ -221,12 +221,12 @@ def _end(
     lines = ["to_c = at_c + outer * c_outer + batch * c_inner"]
     for i in range(shape.tile):
         for j in range(shape.tile):
-            place = "to_c + row * c_row + column * c_column, 0"
+            position = "to_c + row * c_row + column * c_column, 0"
             inside = []
             value = f"c_{i}_{j}"
             if accumulates:
-                inside.append(f"{value} += {loaded(place, dtype, loaded_as(dtype))}")
-            inside.append(stored(place, value, dtype))
+                inside.append(f"{value} += {loaded(position, dtype, loaded_as(dtype))}")
+            inside.append(stored(position, value, dtype))
             if epilogue is not None:
                 if dtype != loaded_as(dtype):
                     value = f"rounded({value}, {dtype})"
@@ -247,7 +247,7 @@ def _finish(epilogue: Epilogue, kind: str) -> list[str]:
     kinds = dict(epilogue.kinds)
     lines = []
 
-    def place(o: Operand) -> str:
+    def position(o: Operand) -> str:
         steps = zip(("outer", "batch", "row", "column"), range(4), strict=True)
         return " + ".join([f"at_{o.name}", *[f"{x} * s{d}_{o.name}" for x, d in steps]]) + ", 0"
 
@@ -258,10 +258,10 @@ def _finish(epilogue: Epilogue, kind: str) -> list[str]:
         elif o.walk == NUMBER:
             value = number_text(o, wanted)
         else:
-            value = loaded(place(o), o.dtype, wanted, o.rounded)
+            value = loaded(position(o), o.dtype, wanted, o.rounded)
         lines.append(f"{o.name} = {value}")
     made = ", ".join([f"value_{o.name}" for o in epilogue.outputs])
     given = ", ".join([o.name for o in epilogue.inputs])
     lines.append(f"{made} = element({given})")
-    lines += [stored(place(o), f"value_{o.name}", o.dtype) for o in epilogue.outputs]
+    lines += [stored(position(o), f"value_{o.name}", o.dtype) for o in epilogue.outputs]
     return [f"def finish({words}):", *indented(1, lines), "", ""]

@@ -12,9 +12,9 @@ from .indexing import INSIDE
 from .text import indented, loaded_as, numba_name, passed
 from .warps import joined
 
-_PLACE = [
+_POSITION = [
     "batch = k // inner",
-    "place = (batch * classes + inside(target, classes)) * inner + k - batch * inner",
+    "position = (batch * classes + inside(target, classes)) * inner + k - batch * inner",
 ]
 
 
@@ -74,7 +74,7 @@ def partial_losses_source(dtype: str, threads: int, lanes: int) -> Source:
     step = [
         f"value = float64(load(factors, k, {kind}))",
         "if target != ignored:",
-        *indented(1, [*_PLACE, f"value = -float64(load(source, place, {kind})) * value"]),
+        *indented(1, [*_POSITION, f"value = -float64(load(source, position, {kind})) * value"]),
         "total += value",
     ]
     words = "source, targets, factors, classes, inner, ignored"
@@ -124,7 +124,7 @@ def elements_source(dtype: str, threads: int, lanes: int) -> Source:
         "    target = load(targets, k, int64)",
         f"    value = load(factors, k, {kind})",
         "    if target != ignored:",
-        *indented(2, [*_PLACE, f"value = {computed}(-load(source, place, {kind}) * value)"]),
+        *indented(2, [*_POSITION, f"value = {computed}(-load(source, position, {kind}) * value)"]),
         f"    store(output, k, {passed('value', dtype)}, {kind})",
     ]
     words = "output, source, targets, factors, classes, inner, ignored, total"

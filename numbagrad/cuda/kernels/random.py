@@ -42,8 +42,8 @@ def _around(name: str, functions: list[str], wide: bool, inside: list[str], thre
     lines = [
         f"counters = (total + {count - 1}) // {count}",
         "for g in range(cuda.grid(1), counters, cuda.gridsize(1)):",
-        "    place = counter + g",
-        "    w0, w1, w2, w3 = philox(place, place >> 32, seed)",
+        "    position = counter + g",
+        "    w0, w1, w2, w3 = philox(position, position >> 32, seed)",
         f"    at = g * {count}",
         *indented(1, inside),
     ]

@@ -62,7 +62,7 @@ def _words(s: Signature) -> list[str]:
     return words
 
 
-def _place(s: Signature) -> list[str]:
+def _position(s: Signature) -> list[str]:
     """Statements that find a result: where its elements begin (``source``) and it (``target``)."""
     lines = decoded("result", [f"kept_n{d}" for d in range(s.kept)], s.small)
     source = ["at_in", *[f"c{d} * kept_s{d}" for d in range(s.kept)]]
@@ -91,7 +91,7 @@ def source(s: Signature, formulas: Formulas) -> Source:
     begin = [
         "segment = quotient(unit, outputs)" if s.small else "segment = unit // outputs",
         "result = unit - segment * outputs",
-        *_place(s),
+        *_position(s),
         *(shift if "shift" in formulas.uses else []),
         "first = segment * length",
         "last = min(first + length, elements)",
@@ -148,7 +148,7 @@ def selection_source(s: Signature) -> Source:
     words = ["at_index" if x == "at_shift" else x for x in _words(s)]
     begin = [
         "result = unit",
-        *_place(s),
+        *_position(s),
         f"best = {identity(s.combine, kind)}",
         "index = int64(-1)",
     ]
@@ -168,7 +168,7 @@ def selection_source(s: Signature) -> Source:
     else:
         once = [
             f"values = cuda.shared.array({s.threads // s.lanes}, {value})",
-            f"places = cuda.shared.array({s.threads // s.lanes}, int64)",
+            f"positions = cuda.shared.array({s.threads // s.lanes}, int64)",
             "thread = cuda.threadIdx.x",
         ]
         loop = ["for unit in range(cuda.blockIdx.x, outputs, cuda.gridDim.x):"]
@@ -179,7 +179,7 @@ def selection_source(s: Signature) -> Source:
             "index = select(chosen, k, index)",
         ]
         inside += exchanging({"x": "best", "k": "index"}, chosen, s.lanes)
-        kept = {"best": "values", "index": "places"}
+        kept = {"best": "values", "index": "positions"}
         inside += through_shared_memory(kept, s.lanes, s.threads // s.lanes)
         inside += exchanging({"x": "best", "k": "index"}, chosen, s.threads // s.lanes)
         inside += ["if thread == 0:", *indented(1, end)]

@@ -314,9 +314,9 @@ def together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
     missing: dict[str, Kernel] = {}
     _target.gathers = True
     try:
-        for place, task in enumerate(tasks):
+        for position, task in enumerate(tasks):
             try:
-                found[place] = task()
+                found[position] = task()
             except _Missing as signal:
                 key, kernel = signal.args
                 missing[key] = kernel

@@ -29,19 +29,19 @@ class Shipped:
     def __init__(self, path: pathlib.Path):
         self.path = path
         # A checkout has no such file, nor has a CPU that no kernels were compiled ahead for.
-        self._start, self._places = _index(path) if path.exists() else (0, {})
+        self._start, self._positions = _index(path) if path.exists() else (0, {})
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
     def read(self, key: str) -> bytes | None:
         """The object file of a kernel, or None."""
-        place = self._places.get(key)
-        if place is None:
+        position = self._positions.get(key)
+        if position is None:
             return None
         with open(self.path, "rb") as file:
-            file.seek(self._start + place[0])
-            return zlib.decompress(file.read(place[1]))
+            file.seek(self._start + position[0])
+            return zlib.decompress(file.read(position[1]))
 
 
 def _index(path: pathlib.Path) -> tuple[int, dict[str, tuple[int, int]]]:
@@ -50,8 +50,8 @@ def _index(path: pathlib.Path) -> tuple[int, dict[str, tuple[int, int]]]:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise RuntimeError(f"{path} holds no kernels; install the package again")
         (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
-        places = json.loads(file.read(length))
-        return file.tell(), places
+        positions = json.loads(file.read(length))
+        return file.tell(), positions
 
 
 @functools.cache
@@ -66,12 +66,12 @@ ENABLED = os.environ.get("NUMBAGRAD_SHIPPED", "1") != "0"
 
 def write(path: pathlib.Path, objects: Mapping[str, bytes]) -> None:
     """Write the file of a level; the same kernels make the same bytes."""
-    places, packed, at = {}, [], 0
+    positions, packed, at = {}, [], 0
     for key in sorted(objects):
         data = zlib.compress(objects[key], 9)
-        places[key] = at, len(data)
+        positions[key] = at, len(data)
         packed.append(data)
         at += len(data)
-    index = json.dumps(places, separators=(",", ":")).encode()
+    index = json.dumps(positions, separators=(",", ":")).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join([_MAGIC, _LENGTH.pack(len(index)), index, *packed]))

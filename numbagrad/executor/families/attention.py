@@ -76,7 +76,9 @@ def _sizes(
     sizes.keys, sizes.value_width, sizes.causal = keys, wide, causal
     if mask is not None:
         padded = (1,) * (4 - len(mask)) + mask
-        steps = [math.prod(padded[place + 1 :]) * (padded[place] > 1) for place in range(4)]
+        steps = [
+            math.prod(padded[position + 1 :]) * (padded[position] > 1) for position in range(4)
+        ]
         sizes.mask_batch, sizes.mask_head, sizes.mask_query, sizes.mask_key = steps
     sizes.words.flags.writeable = False
     return sizes.words

@@ -163,8 +163,8 @@ class ComplexProgram:
         if len(sizes) > layout.MAX_DIMENSIONS:
             raise RuntimeError(f"at most {layout.MAX_DIMENSIONS} dimensions are supported")
         launch_args, total = pointwise_words(sizes or [1], steps)
-        for place, x in enumerate(operands):
-            launch_args[operand_word(place)] = x.ctypes.data
+        for position, x in enumerate(operands):
+            launch_args[operand_word(position)] = x.ctypes.data
         key = (dtype, *[(x.dtype.num, x.ndim == 0) for x in inputs], outputs[0].dtype.num)
         kernel = self._kernels.get(key)
         if kernel is None:
@@ -175,11 +175,11 @@ class ComplexProgram:
         # Threads share the work, and the interpreter's lock is let go of meanwhile.
         _parallel_for()(pool_address(), kernel, launch_args.ctypes.data, total, GRAIN)
 
-    def _as_array(self, place: int, operand: Any, dtype: DType) -> Array:
+    def _as_array(self, position: int, operand: Any, dtype: DType) -> Array:
         """An operand of the kernel; numbers in the dtype it computes in."""
         if isinstance(operand, np.ndarray):
             return operand
-        is_boolean = self.formula.real.inputs[place] in self.formula.real.booleans
+        is_boolean = self.formula.real.inputs[position] in self.formula.real.booleans
         return np.array(operand, bool if is_boolean else dtype.numpy)
 
     def _compiled(self, dtype: DType, inputs: list[Array], outputs: list[Array]) -> int:

@@ -75,9 +75,9 @@ def _reading_table(kernel: str) -> ReadTable:
     table = ReadTable()
     table.runtime = runtime().address
     table.grain = _GRAIN
-    for place in range(4):
-        address = library.hand_written("kernels.indexing.elements", f"{kernel}_{1 << place}")
-        table.kernels[place] = address
+    for position in range(4):
+        address = library.hand_written("kernels.indexing.elements", f"{kernel}_{1 << position}")
+        table.kernels[position] = address
     return table
 
 

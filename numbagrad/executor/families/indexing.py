@@ -206,7 +206,7 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     if source.shape != index.shape:
         source = source[tuple([slice(size) for size in index.shape])]
     if output.dtype.kind == "b":
-        capture.write(_add_at, output, _places(output.shape, dim, index), source)
+        capture.write(_add_at, output, _positions(output.shape, dim, index), source)
         return
     if output.dtype.kind == "c":
         scatter_add(parts_of_array(output), dim, _for_parts(index), parts_of_array(source))
@@ -243,12 +243,12 @@ def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
         output[...] = dense.reshape(output.shape)
 
 
-def _places(shape: tuple[int, ...], dim: int, index: Array) -> tuple[Array, ...]:
+def _positions(shape: tuple[int, ...], dim: int, index: Array) -> tuple[Array, ...]:
     """The index arrays that mean ``index`` along ``dim``."""
-    places = list(np.ogrid[tuple([slice(size) for size in index.shape])]) if shape else []
-    if places:
-        places[dim] = index
-    return tuple(places)
+    positions = list(np.ogrid[tuple([slice(size) for size in index.shape])]) if shape else []
+    if positions:
+        positions[dim] = index
+    return tuple(positions)
 
 
 def _add_at(output: Array, key: Any, source: Array) -> None:

@@ -41,19 +41,19 @@ def _words(sizes: Sequence[int], counts: Sequence[int], tables: Sequence[Array])
     return made
 
 
-def places_words(sizes: Sequence[int], places: Sequence[Array]) -> Array:
+def positions_words(sizes: Sequence[int], positions: Sequence[Array]) -> Array:
     """Words of ``repeated``: of up to three dimensions the size, and the place of each element."""
     missing = 3 - len(sizes)
-    tables = [np.zeros(1, np.int64)] * missing + [*places]
+    tables = [np.zeros(1, np.int64)] * missing + [*positions]
     return _words([1] * missing + [*sizes], [table.size for table in tables], tables)
 
 
-def ends_words(sizes: Sequence[int], places: Sequence[Array]) -> Array:
+def ends_words(sizes: Sequence[int], positions: Sequence[Array]) -> Array:
     """Words of ``gathered_back``: where the range of places of each element begins and ends."""
     missing = 3 - len(sizes)
-    counts = [1] * missing + [table.size for table in places]
+    counts = [1] * missing + [table.size for table in positions]
     tables = [np.arange(2)] * missing
-    tables += [np.searchsorted(t, np.arange(n + 1)) for n, t in zip(sizes, places, strict=True)]
+    tables += [np.searchsorted(t, np.arange(n + 1)) for n, t in zip(sizes, positions, strict=True)]
     return _words([1] * missing + [*sizes], counts, tables)
 
 

@@ -286,8 +286,8 @@ class PointwiseProgram:
                 if x >= 1 << 63 and all([y.dtype.kind == "b" for y in arrays]):
                     raise no_promotion("Bool")
         fitting = [
-            x if isinstance(x, np.ndarray) else self.rules.fitted(place, x, compute, result)
-            for place, x in enumerate(inputs)
+            x if isinstance(x, np.ndarray) else self.rules.fitted(position, x, compute, result)
+            for position, x in enumerate(inputs)
         ]
         return (*fitting, *given[len(inputs) :])
 
@@ -321,10 +321,10 @@ class PointwiseProgram:
             rounded = narrow.name if narrow is not None and kind is not narrow else ""
             inputs.append(pointwise.Operand(name, kind.name, code.layout, rounded=rounded))
         strided = any(code.layout == layout.STRIDED for code in codes)
-        place = layout.STRIDED if strided else layout.UNIT
+        position = layout.STRIDED if strided else layout.UNIT
         count = len(formula.outputs)
         names = ["out"] if count == 1 else [f"out{j}" for j in range(count)]
-        outputs = [pointwise.Operand(name, result.name, place) for name in names]
+        outputs = [pointwise.Operand(name, result.name, position) for name in names]
         flat = bool(key & native_layout.FLAT)
         plain = all(code.layout in (layout.UNIT, layout.ZERO) for code in codes)
         streamed = plain and bool(key & native_layout.STREAMED)

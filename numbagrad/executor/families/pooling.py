@@ -82,24 +82,36 @@ def _contiguous(array: Array) -> Array:
     return array if array.flags.c_contiguous else capture.copied(array)
 
 
-def taken(source: Array, places: Array) -> Array:
+def taken(source: Array, positions: Array) -> Array:
     """The elements of (N, C, ...) at places (N, C, *counts) in the flattened spatial dimensions."""
-    made = new_array(places.shape, source.dtype)
-    size, count = math.prod(source.shape[2:]), math.prod(places.shape[2:])
-    planes = math.prod(places.shape[:2])
+    made = new_array(positions.shape, source.dtype)
+    size, count = math.prod(source.shape[2:]), math.prod(positions.shape[2:])
+    planes = math.prod(positions.shape[:2])
     _summing("take", source.dtype)(
-        planes, max(_GRAIN // count, 1), made, _contiguous(source), _contiguous(places), size, count
+        planes,
+        max(_GRAIN // count, 1),
+        made,
+        _contiguous(source),
+        _contiguous(positions),
+        size,
+        count,
     )
     return made
 
 
-def put_back(values: Array, places: Array, sizes: tuple[int, ...]) -> Array:
+def put_back(values: Array, positions: Array, sizes: tuple[int, ...]) -> Array:
     """The adjoint of ``taken``: (N, C, *sizes), the sums of the values that were taken there."""
-    made = new_array((*places.shape[:2], *sizes), values.dtype)
-    size, count = math.prod(sizes), math.prod(places.shape[2:])
-    planes = math.prod(places.shape[:2])
+    made = new_array((*positions.shape[:2], *sizes), values.dtype)
+    size, count = math.prod(sizes), math.prod(positions.shape[2:])
+    planes = math.prod(positions.shape[:2])
     _summing("put_back", values.dtype)(
-        planes, max(_GRAIN // size, 1), made, _contiguous(values), _contiguous(places), size, count
+        planes,
+        max(_GRAIN // size, 1),
+        made,
+        _contiguous(values),
+        _contiguous(positions),
+        size,
+        count,
     )
     return made
 

@@ -36,7 +36,7 @@ _WORK = 1 << 20  # multiplications of all steps below which one thread does them
 class _Formula(NamedTuple):
     """A formula on the rows of a step: what its inputs and its outputs are, by name and column.
 
-    ``gates2`` is the third part of the gates; the names are those of ``_PLACES``.
+    ``gates2`` is the third part of the gates; the names are those of ``_POSITIONS``.
     """
 
     function: Callable[..., Any]
@@ -144,7 +144,7 @@ CELLS = {
 }  # fmt: skip
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """Where the rows of an operand lie: its argument, what its rows are, and its parts."""
 
     argument: int
@@ -154,25 +154,25 @@ class _Place(NamedTuple):
 
 
 _FORWARD = {
-    "gates": _Place(w.GATES, w.OF_ELEMENTS, True),
-    "sums": _Place(w.SUMS, w.OF_SEQUENCES, True),
-    "bias": _Place(w.BIAS, w.REPEATED),
-    "extra": _Place(w.EXTRA, w.OF_ELEMENTS),
-    "hidden": _Place(w.HIDDEN, w.OF_ELEMENTS),
-    "before": _Place(w.HIDDEN, w.OF_PREVIOUS, False, w.FIRST_HIDDEN),
-    "cell": _Place(w.EXTRA, w.OF_PREVIOUS, False, w.FIRST_CELL),
+    "gates": _Position(w.GATES, w.OF_ELEMENTS, True),
+    "sums": _Position(w.SUMS, w.OF_SEQUENCES, True),
+    "bias": _Position(w.BIAS, w.REPEATED),
+    "extra": _Position(w.EXTRA, w.OF_ELEMENTS),
+    "hidden": _Position(w.HIDDEN, w.OF_ELEMENTS),
+    "before": _Position(w.HIDDEN, w.OF_PREVIOUS, False, w.FIRST_HIDDEN),
+    "cell": _Position(w.EXTRA, w.OF_PREVIOUS, False, w.FIRST_CELL),
 }
 _BACKWARD = {
-    "gates": _Place(w.BACK_GATES, w.OF_ELEMENTS, True),
-    "extra": _Place(w.BACK_EXTRA, w.OF_ELEMENTS),
-    "hidden": _Place(w.BACK_HIDDEN, w.OF_ELEMENTS),
-    "before": _Place(w.BACK_HIDDEN, w.OF_PREVIOUS, False, w.BACK_FIRST_HIDDEN),
-    "cell": _Place(w.BACK_EXTRA, w.OF_PREVIOUS, False, w.BACK_FIRST_CELL),
-    "given": _Place(w.RESULT_GRAD, w.OF_ELEMENTS),
-    "carried": _Place(w.HIDDEN_GRAD, w.OF_SEQUENCES),
-    "cell_grad": _Place(w.CELL_GRAD, w.OF_SEQUENCES),
-    "gates_grad": _Place(w.GATES_GRAD, w.OF_ELEMENTS, True),
-    "sums_grad": _Place(w.SUMS_GRAD, w.OF_ELEMENTS, True),
+    "gates": _Position(w.BACK_GATES, w.OF_ELEMENTS, True),
+    "extra": _Position(w.BACK_EXTRA, w.OF_ELEMENTS),
+    "hidden": _Position(w.BACK_HIDDEN, w.OF_ELEMENTS),
+    "before": _Position(w.BACK_HIDDEN, w.OF_PREVIOUS, False, w.BACK_FIRST_HIDDEN),
+    "cell": _Position(w.BACK_EXTRA, w.OF_PREVIOUS, False, w.BACK_FIRST_CELL),
+    "given": _Position(w.RESULT_GRAD, w.OF_ELEMENTS),
+    "carried": _Position(w.HIDDEN_GRAD, w.OF_SEQUENCES),
+    "cell_grad": _Position(w.CELL_GRAD, w.OF_SEQUENCES),
+    "gates_grad": _Position(w.GATES_GRAD, w.OF_ELEMENTS, True),
+    "sums_grad": _Position(w.SUMS_GRAD, w.OF_ELEMENTS, True),
 }
 
 
@@ -197,7 +197,7 @@ class Steps(NamedTuple):
 def _plan(mode: str, width: int, steps: Steps, back: bool) -> Array:
     """The arguments of ``recurrent_layout.py``."""
     cell = CELLS[mode]
-    formula, places = (cell.backward, _BACKWARD) if back else (cell.forward, _FORWARD)
+    formula, positions = (cell.backward, _BACKWARD) if back else (cell.forward, _FORWARD)
     names = [*formula.inputs.split(), *formula.outputs.split()]
     depth = cell.gates * width
     plan = np.zeros(w.OPERANDS + w.OPERAND_WORDS * len(names) + 2 * len(steps.sizes), np.int64)
@@ -210,11 +210,11 @@ def _plan(mode: str, width: int, steps: Steps, back: bool) -> Array:
         plan[w.ROWS_APART], plan[w.ACCUMULATES] = cell.has_sums, not cell.has_sums
     plan[w.HAS_CELL], plan[w.COUNT] = cell.has_cell, len(names)
     for number, name in enumerate(names):
-        place, part = places[name[:-1]], int(name[-1])
-        pitch = 0 if place.rows == w.REPEATED else depth if place.is_wide else width
+        position, part = positions[name[:-1]], int(name[-1])
+        pitch = 0 if position.rows == w.REPEATED else depth if position.is_wide else width
         operand = w.OPERANDS + w.OPERAND_WORDS * number
         plan[operand : operand + w.OPERAND_WORDS] = (
-            place.argument, place.beginning, part * width, place.rows, pitch
+            position.argument, position.beginning, part * width, position.rows, pitch
         )  # fmt: skip
     first = len(plan) - 2 * len(steps.sizes)
     plan[first:] = [*steps.sizes, *np.cumsum([0, *steps.sizes[:-1]])]
@@ -241,12 +241,12 @@ def _formula(mode: str, back: bool, dtype: str) -> int:
         pointwise.Operand(f"out{k}", dtype, memory=numbers[name]) for k, name in enumerate(made)
     ]
     inputs = []
-    for name, place in zip(formula.inputs, given, strict=True):
-        if place in made:
-            of = f"out{made.index(place)}"
-            inputs.append(pointwise.Operand(name, dtype, layout.ALIAS, of, numbers[place]))
+    for name, position in zip(formula.inputs, given, strict=True):
+        if position in made:
+            of = f"out{made.index(position)}"
+            inputs.append(pointwise.Operand(name, dtype, layout.ALIAS, of, numbers[position]))
         else:
-            inputs.append(pointwise.Operand(name, dtype, memory=numbers[place]))
+            inputs.append(pointwise.Operand(name, dtype, memory=numbers[position]))
     name = f"{mode.lower()}_step{'_backward' if back else ''}"
     source = kernel_source(name, formula, inputs, outputs, dtype, tile=True)
     code = "guarded" if guard_of(formula, dtype) else "formula"

@@ -161,7 +161,7 @@ class RowDefinition(RowwiseProgram):
         stores = [(Operand("out", stored.name, layout.UNIT), made)]
         work = Work(stored.name, inputs, frozenset(inputs), reductions, stores)
         cut = Cut(work)
-        if cut.places > 1:  # there is room for one value an element, where the output will be
+        if cut.positions > 1:  # there is room for one value an element, where the output will be
             cut = Cut(work, keep=math.inf)
         described = f"{self.name} of {stored.name}{', long rows' * (variant == rowwise.LONG_ROWS)}"
         return definition.stages_source(described, stored.name, variant, inputs, cut.stages)

@@ -119,11 +119,11 @@ def _arrays_of(
     """
     narrow = rules.rounded([code_of(x, rank) for x in operands])
     arrays = []
-    for place, x in enumerate(operands):
+    for position, x in enumerate(operands):
         if narrow is not None:
             x = half.converted(np.asarray(x), narrow.numpy)
         made = isinstance(x, np.ndarray)
-        kinds = rules.number(place, compute), rules.limit(place, compute, result)
+        kinds = rules.number(position, compute), rules.limit(position, compute, result)
         arrays.append(x if made else _number_as(x, *kinds))
     return arrays
 

@@ -152,24 +152,24 @@ class DtypeRules:
             )
         return computed_as(common), bool_ if self.result == "bool" else common
 
-    def number(self, place: int, compute: DType) -> DType:
+    def number(self, position: int, compute: DType) -> DType:
         """The dtype as which a Python number in this place reaches the kernel."""
-        return bool_ if self.inputs[place] in self.booleans else compute
+        return bool_ if self.inputs[position] in self.booleans else compute
 
-    def limit(self, place: int, compute: DType, result: DType) -> DType:
+    def limit(self, position: int, compute: DType, result: DType) -> DType:
         """The dtype that a number in this place has to fit."""
-        if result.is_half and self.bounded.get(self.inputs[place]) in ("result", "narrow"):
+        if result.is_half and self.bounded.get(self.inputs[position]) in ("result", "narrow"):
             return result
-        return self.number(place, compute)
+        return self.number(position, compute)
 
-    def fitted(self, place: int, value: Any, compute: DType, result: DType) -> Any:
+    def fitted(self, position: int, value: Any, compute: DType, result: DType) -> Any:
         """A number in this place as one that fits.
 
         Raises:
             RuntimeError, OverflowError: where there is none.
         """
-        kind = self.limit(place, compute, result)
-        what = self.bounded.get(self.inputs[place])
+        kind = self.limit(position, compute, result)
+        what = self.bounded.get(self.inputs[position])
         converts = {"narrow": kind.name == "float32", "wide": result.is_half}
         if what is None or converts.get(what, False):
             return wrapped_number(value, kind.numpy)

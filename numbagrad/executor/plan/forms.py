@@ -52,11 +52,11 @@ class ShapesDiffer(ValueError):
 
     Attributes:
         common: the common shape as far as it was found, from the last dimension on.
-        size: the size that does not fit, ``place`` where, counted from behind.
+        size: the size that does not fit, ``position`` where, counted from behind.
     """
 
     def __init__(self, common: Sequence[int], size: int, dimension: int):
-        self.common, self.size, self.place = list(common), size, dimension - len(common)
+        self.common, self.size, self.position = list(common), size, dimension - len(common)
         first, second = common[dimension], size
         super().__init__(
             f"The size of tensor a ({first}) must match the size of tensor b ({second}) at "
@@ -82,12 +82,12 @@ def _of_two(first: Shape, second: Shape) -> Shape:
     rank = max(len(first), len(second))
     first, second = [(1,) * (rank - len(shape)) + shape for shape in (first, second)]
     common = list(first)
-    for place in reversed(range(rank)):
-        own, other = first[place], second[place]
+    for position in reversed(range(rank)):
+        own, other = first[position], second[position]
         if own == 1:
-            common[place] = other
+            common[position] = other
         elif other not in (1, own):
-            raise ShapesDiffer(common, other, place)
+            raise ShapesDiffer(common, other, position)
     return tuple(common)
 
 
@@ -166,14 +166,14 @@ def memory_order(shape: Shape, *steps: Shape) -> tuple[int, ...]:
     """
     order = list(range(len(shape)))
     for start in reversed(range(len(shape) - 1)):
-        place = start
+        position = start
         for inner in range(start + 1, len(shape)):
-            decided = _sign(shape, steps, order[inner], order[place])
+            decided = _sign(shape, steps, order[inner], order[position])
             if decided < 0:
                 break
             if decided > 0:
-                order[inner], order[place] = order[place], order[inner]
-                place = inner
+                order[inner], order[position] = order[position], order[inner]
+                position = inner
     return tuple(order)
 
 

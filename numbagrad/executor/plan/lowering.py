@@ -206,8 +206,8 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
     launch_args[[w.M, w.N, w.K, w.OUTER, w.INNER]] = rows, columns, depth, outer, inner
     for start, view in ((w.A_ROW, a), (w.B_ROW, b), (w.C_ROW, c)):
         strides = [
-            stride // item if place >= len(view.shape) - 2 or size > 1 else 0
-            for place, (size, stride) in enumerate(zip(view.shape, view.strides, strict=True))
+            stride // item if position >= len(view.shape) - 2 or size > 1 else 0
+            for position, (size, stride) in enumerate(zip(view.shape, view.strides, strict=True))
         ]
         matrix = strides[-2:][::-1] if turned else strides[-2:]
         launch_args[start : start + 4] = *matrix, *(0, 0, *strides[:-2])[-2:]

@@ -70,10 +70,10 @@ class Space:
     def launch_args(self, segments: int, length: int) -> np.ndarray[Any, Any]:
         """The packed arguments, but for addresses: so many segments of so many elements each."""
         launch_args = np.zeros(layout.WORDS, dtype=np.int64)
-        for place, run in enumerate((*self.kept, *self.reduced)):
-            launch_args[layout.SIZES + place] = run.size
-            launch_args[layout.INPUT_STEPS + place] = run.step
-            launch_args[layout.OUTPUT_STEPS + place] = run.output_step
+        for position, run in enumerate((*self.kept, *self.reduced)):
+            launch_args[layout.SIZES + position] = run.size
+            launch_args[layout.INPUT_STEPS + position] = run.step
+            launch_args[layout.OUTPUT_STEPS + position] = run.output_step
         launch_args[[layout.KEPT, layout.REDUCED]] = len(self.kept), len(self.reduced)
         launch_args[[layout.OUTPUTS, layout.NUMBER]] = self.outputs, self.number
         launch_args[layout.ELEMENTS] = math.prod([run.size for run in self.reduced])

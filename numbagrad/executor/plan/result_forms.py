@@ -101,13 +101,13 @@ def pointwise_outputs(
     rules, whole = program.rules, not compute.is_floating_point
     if program.refuses_zero_divisors and whole:
         return None
-    for place, x in enumerate(inputs):
+    for position, x in enumerate(inputs):
         if isinstance(x, np.ndarray):
             continue
         # Where a number has to fit float16, only that is narrower than what is computed in.
-        narrow = rules.limit(place, compute, result).name == "float16" and abs(x) > SAFE
-        kind = rules.number(place, compute).name
-        if narrow or (whole and rules.inputs[place] in rules.weak) or not _is_ordinary(x, kind):
+        narrow = rules.limit(position, compute, result).name == "float16" and abs(x) > SAFE
+        kind = rules.number(position, compute).name
+        if narrow or (whole and rules.inputs[position] in rules.weak) or not _is_ordinary(x, kind):
             return None
     if into is None:
         return made(forms)

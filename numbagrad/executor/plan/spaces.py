@@ -62,13 +62,13 @@ def pointwise_words(
     launch_args = np.zeros(operand_word(len(steps)), dtype=np.int64)
     launch_args[layout.ARGUMENT_DIMENSIONS] = len(sizes)
     launch_args[layout.ARGUMENT_SIZES : layout.ARGUMENT_SIZES + len(sizes)] = sizes
-    for place, own in enumerate(steps):
+    for position, own in enumerate(steps):
         if own is not None:
-            start = operand_word(place) + 1
+            start = operand_word(position) + 1
             launch_args[start : start + len(own)] = own
     return launch_args, math.prod(sizes)
 
 
-def operand_word(place: int) -> int:
+def operand_word(position: int) -> int:
     """The word of a pointwise kernel's arguments that has the address of an operand."""
-    return layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * place
+    return layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * position

@@ -150,7 +150,7 @@ class Cut:
         self._hoisted = _Hoisted(plan, work)
         self.before = self._statements(0)
         stages = [self._stage(k) for k in range(count)]
-        self.stages, self.places = _with_shared_places(stages)
+        self.stages, self.positions = _with_shared_positions(stages)
 
     def _statements(self, stage: int) -> list[str | rows.Pick]:
         """Statements on the row, for what is known from a stage on."""
@@ -169,7 +169,7 @@ class Cut:
     def _stage(self, k: int) -> rows.Stage:
         combined = [(name, kind, x) for at, name, kind, x in self._plan.combined if at == k]
         stored = [(operand, x) for at, operand, x in self._stores if at == k]
-        new = [(place, x) for place, (x, at, _) in enumerate(self._kept.values()) if at == k]
+        new = [(position, x) for position, (x, at, _) in enumerate(self._kept.values()) if at == k]
         sums = [(operand, kind, x) for at, operand, kind, x in self._sums if at == k]
         column_sums = [(operand, kind, x) for at, operand, kind, x in self._column_sums if at == k]
         wanted = [x for _, _, x in combined] + [x for _, x in stored] + [x for _, x in new]
@@ -179,16 +179,16 @@ class Cut:
             [self._hoisted.replace(x, replaced) for x in wanted], self._work, f"s{k}_"
         )
         used = self._hoisted.used(wanted, replaced)
-        numbers = {name: place for place, (_, _, name) in enumerate(self._kept.values())}
+        numbers = {name: position for position, (_, _, name) in enumerate(self._kept.values())}
         after, row_stores = self._after(k)
         found = iter(results)
         return rows.Stage(
             lines=lines,
             combined=[(name, kind, next(found)) for name, kind, _ in combined],
             stores=[(operand, next(found)) for operand, _ in stored],
-            kept=[(place, next(found)) for place, _ in new],
+            kept=[(position, next(found)) for position, _ in new],
             reads=[x for x in self._work.variables if x in used & self._plan.elements],
-            found={name: place for name, place in numbers.items() if name in used},
+            found={name: position for name, position in numbers.items() if name in used},
             after=after,
             row_stores=row_stores,
             totals=[(operand, kind, next(found)) for operand, kind, _ in sums],
@@ -256,26 +256,26 @@ def _cost_of(node: Expression, plan: _Stages, kept: dict[int, Any]) -> float:
     return cost.model.of(node, set(kept), rowwise)
 
 
-def _with_shared_places(stages: list[rows.Stage]) -> tuple[list[rows.Stage], int]:
+def _with_shared_positions(stages: list[rows.Stage]) -> tuple[list[rows.Stage], int]:
     """The stages with kept values in as few rows of scratch memory as possible, and how many.
 
     A value may take the place of one that is read for the last time in the loop that makes it.
     """
-    last = {place: k for k, stage in enumerate(stages) for place in stage.found.values()}
-    places: dict[int, int] = {}
+    last = {position: k for k, stage in enumerate(stages) for position in stage.found.values()}
+    positions: dict[int, int] = {}
     taken_until: list[int] = []
     for k, stage in enumerate(stages):
         for own, _ in stage.kept:
             free = [j for j, until in enumerate(taken_until) if until <= k]
             if not free:
                 taken_until.append(0)
-            places[own] = place = free[0] if free else len(taken_until) - 1
-            taken_until[place] = max(last.get(own, k), k + 1)
+            positions[own] = position = free[0] if free else len(taken_until) - 1
+            taken_until[position] = max(last.get(own, k), k + 1)
     return [
         dataclasses.replace(
             stage,
-            kept=[(places[own], value) for own, value in stage.kept],
-            found={name: places[own] for name, own in stage.found.items()},
+            kept=[(positions[own], value) for own, value in stage.kept],
+            found={name: positions[own] for name, own in stage.found.items()},
         )
         for stage in stages
     ], len(taken_until)

@@ -280,7 +280,7 @@ def _common(form: Form, share: float) -> tuple[list[int], _Blocks] | None:
     words = [0] * w.WORDS
     words[w.BATCH : w.ROWS + 1] = form.batch, form.groups, form.channels, form.rows
     ones = (1, 1, 1)
-    for place, values in (
+    for position, values in (
         (w.SOURCE, form.source),
         (w.RESULT, form.result),
         (w.POSITIONS, [each.positions for each in dimensions]),
@@ -290,7 +290,7 @@ def _common(form: Form, share: float) -> tuple[list[int], _Blocks] | None:
         (w.PLANE, blocks.plane),
         (w.RESULT_STEP, form.stride if form.transposed else ones),
     ):
-        words[place : place + 3] = values
+        words[position : position + 3] = values
     words[w.CHANNEL_STEP], words[w.LENGTH] = blocks.channel_step, blocks.length
     words[w.PLANES], words[w.PLANES_AT] = blocks.planes, len(words)
     words += itertools.chain(*itertools.product(*[each.starts for each in dimensions]))

@@ -229,7 +229,7 @@ def _forget_workers() -> None:
     _lock = threading.RLock()
     if _block is not None:
         _block.started = 0
-        _block.words[ThreadPool.busy.place :] = 0
+        _block.words[ThreadPool.busy.position :] = 0
 
 
 if hasattr(os, "register_at_fork"):

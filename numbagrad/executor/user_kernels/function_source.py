@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 #: How a function is found in a file: its name and its first line, be that of a decorator.
-_Place = tuple[str, int]
+_Position = tuple[str, int]
 
 
 class _File(NamedTuple):
     """The definitions of a source file."""
 
-    codes: dict[_Place, list[types.CodeType]]
-    trees: dict[_Place, ast.FunctionDef]
+    codes: dict[_Position, list[types.CodeType]]
+    trees: dict[_Position, ast.FunctionDef]
 
 
 def definition_of(function: types.FunctionType) -> ast.FunctionDef:
@@ -36,12 +36,12 @@ def definition_of(function: types.FunctionType) -> ast.FunctionDef:
         file = _parsed("".join(lines), code.co_filename)
     except (OSError, TypeError, SyntaxError) as error:
         raise ValueError("its source is not available") from error
-    place = (code.co_name, code.co_firstlineno)
-    if not any([_is_same(code, each) for each in file.codes.get(place, ())]):
+    position = (code.co_name, code.co_firstlineno)
+    if not any([_is_same(code, each) for each in file.codes.get(position, ())]):
         raise ValueError("its source is not what was compiled")
-    if place not in file.trees:
+    if position not in file.trees:
         raise ValueError("it is no function with a body of statements")
-    tree = copy.deepcopy(file.trees[place])
+    tree = copy.deepcopy(file.trees[position])
     tree.decorator_list = []
     return tree
 
@@ -49,10 +49,10 @@ def definition_of(function: types.FunctionType) -> ast.FunctionDef:
 @functools.lru_cache(maxsize=4)
 def _parsed(text: str, name: str) -> _File:
     """A program asks for several functions of one file, which may be long."""
-    codes: dict[_Place, list[types.CodeType]] = {}
+    codes: dict[_Position, list[types.CodeType]] = {}
     for code in _codes_inside(compile(text, name, "exec", dont_inherit=True)):
         codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
-    trees: dict[_Place, ast.FunctionDef] = {}
+    trees: dict[_Position, ast.FunctionDef] = {}
     for tree in ast.walk(ast.parse(text)):
         if isinstance(tree, ast.FunctionDef):
             first = min([tree.lineno, *[x.lineno for x in tree.decorator_list]])

@@ -109,28 +109,28 @@ def _trampoline(called: Any, kinds: tuple[Kind, ...]) -> int:
     builder = ir.IRBuilder(function.append_basic_block())
     words = builder.inttoptr(function.args[0], word.as_pointer())
 
-    def field(place: int, kind: Any) -> Any:
-        value = builder.load(builder.gep(words, [ir.Constant(word, place)]))
+    def field(position: int, kind: Any) -> Any:
+        value = builder.load(builder.gep(words, [ir.Constant(word, position)]))
         return builder.inttoptr(value, kind) if isinstance(kind, ir.PointerType) else value
 
     # Where the function puts its result (there is none) and what it raises.
     passed = [builder.bitcast(builder.alloca(word), kind) for kind in called.args[:2]]
     fields = iter(called.args[2:])
-    place = ARGUMENTS
+    position = ARGUMENTS
     for kind in kinds:
         if isinstance(kind, str):
             stored = next(fields)
-            passed.append(builder.load(field(place, stored.as_pointer())))
-            place += 1
+            passed.append(builder.load(field(position, stored.as_pointer())))
+            position += 1
             continue
         for _ in range(FIELDS + 2 * kind[1]):
-            passed.append(field(place, next(fields)))
-            place += 1
+            passed.append(field(position, next(fields)))
+            position += 1
     status = builder.call(field(FUNCTION, called.as_pointer()), passed)
     well = [builder.icmp_signed("==", status, status.type(code)) for code in _SUCCESS]
     with builder.if_then(builder.not_(builder.or_(*well)), likely=False):
-        failed = field(MayFail.failed.place, word.as_pointer())
-        builder.store(field(MayFail.failure.place, word), failed)
+        failed = field(MayFail.failed.position, word.as_pointer())
+        builder.store(field(MayFail.failure.position, word), failed)
     builder.ret_void()
     machine = loader.target_machine()
     return loader.load(machine.emit_object(llvm.parse_assembly(str(module))), symbol)

@@ -232,8 +232,8 @@ def _visible(sizes, query, count):
 def _mask_block(sizes, head, query, key):
     """Elements from the beginning of the mask to what a block of scores adds."""
     sample = quotient(head, sizes.heads)
-    place = sample * sizes.mask_batch + (head - sample * sizes.heads) * sizes.mask_head
-    return place + query * sizes.mask_query + key * sizes.mask_key
+    position = sample * sizes.mask_batch + (head - sample * sizes.heads) * sizes.mask_head
+    return position + query * sizes.mask_query + key * sizes.mask_key
 
 
 @kernel(variants=_VARIANTS, takes=Attention)
@@ -337,16 +337,16 @@ def attend_backward(args, lo, hi):
             visible = _visible(sizes, query, count)
             for key in range(0, visible, KEY_BLOCK):
                 rows = smaller(KEY_BLOCK, visible - key)
-                place, wide_place = (
+                position, wide_position = (
                     (beginning + key) * width * size,
                     (beginning + key) * wide * size,
                 )
                 multiply(
-                    rows, count, width, given.key + place, width, 1, tallest * width,
+                    rows, count, width, given.key + position, width, 1, tallest * width,
                     packed, panel, panel * width, scores, QUERY_BLOCK, False,
                 )  # fmt: skip
                 multiply(
-                    rows, count, wide, given.value + wide_place, wide, 1, tallest * wide,
+                    rows, count, wide, given.value + wide_position, wide, 1, tallest * wide,
                     packed_grad, panel, panel * wide, grads, QUERY_BLOCK, False,
                 )  # fmt: skip
                 behind = query - key if sizes.causal != 0 else rows
@@ -360,15 +360,15 @@ def attend_backward(args, lo, hi):
                 differentiate(rows, count, scores, grads, logarithms, products, scale)
                 multiply(
                     rows, wide, count, scores, QUERY_BLOCK, 1, tallest * QUERY_BLOCK, incoming,
-                    wide, panel, given.value_grad + wide_place, wide, True,
+                    wide, panel, given.value_grad + wide_position, wide, True,
                 )  # fmt: skip
                 multiply(
                     rows, width, count, grads, QUERY_BLOCK, 1, tallest * QUERY_BLOCK, source,
-                    width, panel, given.key_grad + place, width, True,
+                    width, panel, given.key_grad + position, width, True,
                 )  # fmt: skip
                 multiply(
                     count, width, rows, grads, 1, QUERY_BLOCK, tallest,
-                    given.key + place, width, panel,
+                    given.key + position, width, panel,
                     given.query_grad + at, width, True,
                 )  # fmt: skip
     release(buffer)

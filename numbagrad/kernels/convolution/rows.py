@@ -167,10 +167,10 @@ def copy_rows(shape: TileShape) -> Any:
         number = load_element(added, 0, shape.dtype)
         for row in range(rows):
             for column in range(columns):
-                place = source_row * row + column * source_step
-                value = load_element(source, place, shape.dtype) + number
-                place = row * target_row + column * target_step
-                store_element(target, place, value, shape.dtype)
+                position = source_row * row + column * source_step
+                value = load_element(source, position, shape.dtype) + number
+                position = row * target_row + column * target_step
+                store_element(target, position, value, shape.dtype)
                 if value != value:
                     store_element(added, 1, 1, "int64")
 
@@ -196,7 +196,7 @@ def clear(shape: TileShape) -> Any:
     """``(count, target)``: so many zeros."""
 
     def body(count, target):
-        for place in range(count):
-            store_element(target, place, 0, shape.dtype)
+        for position in range(count):
+            store_element(target, position, 0, shape.dtype)
 
     return as_primitive("clear", "ip", lambda module: _clear(module, shape), body)

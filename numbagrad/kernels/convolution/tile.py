@@ -35,8 +35,8 @@ def _tile_widths(shape: TileShape) -> dict[int, int]:
 
 def _distance(emit: Emitter, table: Any, index: int = 0) -> Any:
     """An entry of a table of distances."""
-    place = emit.builder.gep(table, [emit.word(index)], source_etype=WORD)
-    return emit.builder.load(place, align=8, typ=WORD)
+    position = emit.builder.gep(table, [emit.word(index)], source_etype=WORD)
+    return emit.builder.load(position, align=8, typ=WORD)
 
 
 def _sums_tile(module: ir.Module, shape: TileShape, height: int, vectors: int) -> Any:
@@ -63,7 +63,7 @@ def _sums_tile(module: ir.Module, shape: TileShape, height: int, vectors: int) -
 
         zeros = [emit.zero()] * (height * vectors)
         sums = emit.loop(depth, 1, [*bases, table, *zeros], step, True)[len(bases) + 1 :]
-        places = [
+        positions = [
             emit.at(start, j * lanes)
             for start in emit.steps(c, c_row, height)
             for j in range(vectors)
@@ -71,13 +71,13 @@ def _sums_tile(module: ir.Module, shape: TileShape, height: int, vectors: int) -
         before = builder.block
         with builder.if_then(accumulate):
             added = [
-                builder.fadd(emit.load(place), value)
-                for value, place in zip(sums, places, strict=True)
+                builder.fadd(emit.load(position), value)
+                for value, position in zip(sums, positions, strict=True)
             ]
             adding = builder.block
         sums = emit.joined([(sums, before), (added, adding)])
-        for value, place in zip(sums, places, strict=True):
-            emit.store(value, place)
+        for value, position in zip(sums, positions, strict=True):
+            emit.store(value, position)
 
     return emitted_function(module, f"window_sums_{height}x{vectors}", shape, "ipipppib", write)
 
@@ -243,7 +243,7 @@ def _added(shape: TileShape, first: Any, second: Any, total: Any) -> Any:
     return fused_multiply_add(first, second, total) if shape.fused else first * second + total
 
 
-def _write_element(shape: TileShape, c: int, place: int, total: Any, accumulate: bool) -> None:
+def _write_element(shape: TileShape, c: int, position: int, total: Any, accumulate: bool) -> None:
     if accumulate:
-        total = load_element(c, place, shape.dtype) + total
-    store_element(c, place, total, shape.dtype)
+        total = load_element(c, position, shape.dtype) + total
+    store_element(c, position, total, shape.dtype)

@@ -27,7 +27,7 @@ class LargestOfBags(Arguments):
     """Arguments of ``max_bags``."""
 
     output = Elements(element)  # (bags, width)
-    places = Elements(int64)  # the row of the table that each of these comes from, or -1
+    positions = Elements(int64)  # the row of the table that each of these comes from, or -1
     table = Elements(element)
     index = Elements(int64)
     starts = Elements(int64)
@@ -94,11 +94,11 @@ def sum_bags(args, lo, hi):
 def max_bags(args, lo, hi):
     """output[b] = the largest of table[index[k]] in bag b, column by column, over bags b.
 
-    ``places`` says which row it is, the first of equals; of a bag without rows the maximum is 0.
+    ``positions`` says which row it is, the first of equals; of a bag without rows the maximum is 0.
     As in torch, NaN is less than all but what is behind it.
     """
     given = LargestOfBags(args)
-    output, places, table = given.output, given.places, given.table
+    output, positions, table = given.output, given.positions, given.table
     index, starts, width, padding = given.index, given.starts, given.width, given.padding
     for bag in range(lo, hi):
         first, last = load(starts, bag, int64), load(starts, bag + 1, int64)
@@ -108,21 +108,21 @@ def max_bags(args, lo, hi):
         if first == last:
             for i in range(width):
                 store_apart(output, at + i, real(0), element, 1)
-                store_apart(places, at + i, -1, int64, 3)
+                store_apart(positions, at + i, -1, int64, 3)
         else:
-            place = load(index, first, int64)
-            row = place * width
+            position = load(index, first, int64)
+            row = position * width
             for i in range(width):
                 store_apart(output, at + i, load_apart(table, row + i, element, 2), element, 1)
-                store_apart(places, at + i, place, int64, 3)
+                store_apart(positions, at + i, position, int64, 3)
         for k in range(first + 1, last):
-            place = load(index, k, int64)
-            if place != padding:
-                row = place * width
+            position = load(index, k, int64)
+            if position != padding:
+                row = position * width
                 for i in range(width):
                     value = load_apart(table, row + i, element, 2)
                     most = load_apart(output, at + i, element, 1)
-                    known = load_apart(places, at + i, int64, 3)
+                    known = load_apart(positions, at + i, int64, 3)
                     larger = value > most
                     store_apart(output, at + i, select(larger, value, most), element, 1)
-                    store_apart(places, at + i, select(larger, place, known), int64, 3)
+                    store_apart(positions, at + i, select(larger, position, known), int64, 3)

@@ -42,8 +42,8 @@ def gather(args, lo, hi):
         start = row // count * size
         for i in range(inner):
             at = row * inner + i
-            place = (start + load(index, at, int64)) * inner + i
-            store(output, at, load(source, place, element), element)
+            position = (start + load(index, at, int64)) * inner + i
+            store(output, at, load(source, position, element), element)
 
 
 @kernel(variants=_SIZES, takes=Indexed)
@@ -54,9 +54,9 @@ def index_select(args, lo, hi):
     size, count, inner = given.size, given.count, given.inner
     for row in range(lo, hi):
         outer = row // count
-        place = (outer * size + load(index, row - outer * count, int64)) * inner
+        position = (outer * size + load(index, row - outer * count, int64)) * inner
         for i in range(inner):
-            store(output, row * inner + i, load(source, place + i, element), element)
+            store(output, row * inner + i, load(source, position + i, element), element)
 
 
 @kernel(variants=NUMBERS, takes=Indexed)
@@ -72,9 +72,9 @@ def scatter_add(args, lo, hi):
         for k in range(count):
             row = (outer * count + k) * inner
             for i in range(first, last):
-                place = (outer * size + load(index, row + i, int64)) * inner + i
-                value = load(output, place, element) + load(source, row + i, element)
-                store(output, place, real(value), element)
+                position = (outer * size + load(index, row + i, int64)) * inner + i
+                value = load(output, position, element) + load(source, row + i, element)
+                store(output, position, real(value), element)
         lo += last - first
 
 
@@ -90,8 +90,8 @@ def index_add(args, lo, hi):
         last = min(inner, first + hi - lo)
         for k in range(count):
             row = (outer * count + k) * inner
-            place = (outer * size + load(index, k, int64)) * inner
+            position = (outer * size + load(index, k, int64)) * inner
             for i in range(first, last):
-                value = load(output, place + i, element) + load(source, row + i, element)
-                store(output, place + i, real(value), element)
+                value = load(output, position + i, element) + load(source, row + i, element)
+                store(output, position + i, real(value), element)
         lo += last - first

@@ -17,7 +17,7 @@ class Repeated(Arguments):
 
     output = Elements(element)
     source = Elements(element)
-    places = Elements(int64)  # three sizes of the source, three of the output, and three tables
+    positions = Elements(int64)  # three sizes of the source, three of the output, and three tables
 
 
 class Summed(Arguments):
@@ -41,16 +41,20 @@ def repeat(args, lo, hi):
     A line that repeats the one before is copied from there.
     """
     given = Repeated(args)
-    output, source, places = given.output, given.source, given.places
-    depth, height, width = load(places, 0, int64), load(places, 1, int64), load(places, 2, int64)
-    layers, lines = load(places, 3, int64), load(places, 4, int64)
-    columns = load(places, 5, int64)
+    output, source, positions = given.output, given.source, given.positions
+    depth, height, width = (
+        load(positions, 0, int64),
+        load(positions, 1, int64),
+        load(positions, 2, int64),
+    )
+    layers, lines = load(positions, 3, int64), load(positions, 4, int64)
+    columns = load(positions, 5, int64)
     before = -1
     for at in range(lo, hi):
         layer = at // lines
         plane = layer // layers
-        z = load(places, 6 + layer - plane * layers, int64)
-        y = load(places, 6 + layers + at - layer * lines, int64)
+        z = load(positions, 6 + layer - plane * layers, int64)
+        y = load(positions, 6 + layers + at - layer * lines, int64)
         line = (plane * depth + z) * height + y
         if line == before:
             for x in range(columns):
@@ -58,8 +62,8 @@ def repeat(args, lo, hi):
                 store_apart(output, at * columns + x, value, element, 2)
         else:
             for x in range(columns):
-                place = load_apart(places, 6 + layers + lines + x, int64, 3)
-                value = load_apart(source, line * width + place, element, 1)
+                position = load_apart(positions, 6 + layers + lines + x, int64, 3)
+                value = load_apart(source, line * width + position, element, 1)
                 store_apart(output, at * columns + x, value, element, 2)
         before = line
 

@@ -34,8 +34,8 @@ def _move(args, unit, tiles):
     chain = Chain(args)
     moves = Move(args + WORD_BYTES * chain.moves_at)
     for k in range(chain.moves):
-        place = moves[k].place
-        store(unit, place, load(unit, place, int64) + tiles * moves[k].step, int64)
+        position = moves[k].position
+        store(unit, position, load(unit, position, int64) + tiles * moves[k].step, int64)
 
 
 @kernel(code="calls")

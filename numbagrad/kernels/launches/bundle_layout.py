@@ -40,5 +40,5 @@ class Chain(Record):
 class Move(Record):
     """The step that a tile adds to a word."""
 
-    place = Word()  # of a word of the arguments of the first unit
+    position = Word()  # of a word of the arguments of the first unit
     step = Word()

@@ -107,7 +107,7 @@ def recursion(args, lo, hi):
             store(table, k, _NEVER, float64)
         for turn in range(length):
             t = turn if towards < 0 else length - 1 - turn
-            place = (t * batch + b) * classes
+            position = (t * batch + b) * classes
             known = first + (t + towards) * states
             for s in range(own):
                 edge = s if towards < 0 else own - 1 - s  # states up to where it begins
@@ -122,7 +122,7 @@ def recursion(args, lo, hi):
                     if edge > 1 and _skips(labels, s, s + 2 * towards):
                         other = load(table, known + s + 2 * towards, float64)
                         value = _joined(value, other)
-                value += float64(load(row, place + _label(labels, s, blank), element))
+                value += float64(load(row, position + _label(labels, s, blank), element))
                 store(table, first + t * states + s, value, float64)
 
 
@@ -168,21 +168,21 @@ def gradient(args, lo, hi):
         if loss == -_NEVER and given.zero_infinite != 0:
             length = 0
         for t in range(steps):
-            place = (t * batch + b) * classes
+            position = (t * batch + b) * classes
             if t >= length:
                 for c in range(classes):
-                    store(output, place + c, real(0), element)
+                    store(output, position + c, real(0), element)
                 continue
             for c in range(classes):
-                store(output, place + c, real(_NEVER), element)
+                store(output, position + c, real(_NEVER), element)
             first = (b * steps + t) * states
             for s in range(own):
-                c = place + _label(labels, s, blank)
+                c = position + _label(labels, s, blank)
                 value = load(alpha, first + s, float64) + load(beta, first + s, float64)
                 so_far = float64(load(output, c, element))
                 store(output, c, real(_joined(so_far, value)), element)
             for c in range(classes):
-                own_log = float64(load(row, place + c, element))
-                joint = float64(load(output, place + c, element))
+                own_log = float64(load(row, position + c, element))
+                joint = float64(load(output, position + c, element))
                 value = _exp(own_log) - _exp(joint + loss - own_log)
-                store(output, place + c, real(value * factor), element)
+                store(output, position + c, real(value * factor), element)

@@ -98,8 +98,8 @@ def elements(args, lo, hi):
         value = load(factor, k, element)
         if target != ignored:
             batch = k // inner
-            place = (batch * classes + target) * inner + k - batch * inner
-            value = -load(source, place, element) * value
+            position = (batch * classes + target) * inner + k - batch * inner
+            value = -load(source, position, element) * value
         store(output, k, value, element)
 
 
@@ -114,8 +114,8 @@ def total(args, lo, hi):
         target = load(targets, k, int64)
         if target != ignored:
             batch = k // inner
-            place = (batch * classes + target) * inner + k - batch * inner
-            total -= float64(load(source, place, element)) * float64(load(factor, k, element))
+            position = (batch * classes + target) * inner + k - batch * inner
+            total -= float64(load(source, position, element)) * float64(load(factor, k, element))
         else:
             total += float64(load(factor, k, element))
     store(given.output, 0, real(total), element)

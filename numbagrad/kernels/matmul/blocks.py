@@ -174,12 +174,12 @@ def _rows_of_tiles(shape: TileShape) -> Any:
                 tiles(turned, rows, depth, turned_b, 1, b_step, tallest, source + first * size,
                       a_step, width, sums, _TURNED_ROWS, False)  # fmt: skip
                 for i in range(rows):
-                    place = target + ((first + i) * c_row + columns) * size
+                    position = target + ((first + i) * c_row + columns) * size
                     for j in range(turned):
                         value = load(sums, j * _TURNED_ROWS + i, element)
                         if accumulate:
-                            value = load(place, j, element) + value
-                        store(place, j, value, element)
+                            value = load(position, j, element) + value
+                        store(position, j, value, element)
                 first += rows
             if piece != WHOLE:
                 hand_in(args, at, at + height, columns + turned)

@@ -106,20 +106,20 @@ def _add_matrices(module: ir.Module, shape: TileShape) -> Any:
         rest = emit.builder.sub(columns, whole)
 
         def vector(mask: Any, index: Any, at: Values) -> Values:
-            place, first = at
+            position, first = at
 
             def add(_: Any, carried: Values) -> Values:
                 total, source = carried
                 added = emit.builder.fadd(total, emit.load(source, mask))
                 return [added, emit.at(source, step)]
 
-            (total, _) = emit.loop(count, 1, [emit.load(place, mask), first], add, True)
-            emit.store(total, place, mask)
+            (total, _) = emit.loop(count, 1, [emit.load(position, mask), first], add, True)
+            emit.store(total, position, mask)
             return emit.advance(at, (lanes, lanes), 1)
 
         def row(index: Any, at: Values) -> Values:
-            places = emit.loop(whole, lanes, at, lambda *x: vector(None, *x))
-            emit.loop(rest, lanes, places, lambda *x: vector(emit.mask(rest), *x))
+            positions = emit.loop(whole, lanes, at, lambda *x: vector(None, *x))
+            emit.loop(rest, lanes, positions, lambda *x: vector(emit.mask(rest), *x))
             return emit.advance(at, (c_row, columns), 1)
 
         emit.loop(rows, 1, [c, partial], row, True)
@@ -138,8 +138,8 @@ def add_matrices(shape: TileShape) -> Any:
             for column in range(columns):
                 total = load_element(c, row * c_row + column, shape.dtype)
                 for number in range(count):
-                    place = number * step + row * columns + column
-                    total = total + load_element(partial, place, shape.dtype)
+                    position = number * step + row * columns + column
+                    total = total + load_element(partial, position, shape.dtype)
                 store_element(c, row * c_row + column, total, shape.dtype)
 
     return as_primitive(

@@ -64,8 +64,8 @@ def _transpose_runs(module: ir.Module, shape: TileShape) -> Any:
         last = builder.sub(count, emit.word(1))
 
         def add_start(index: Any, at: Values) -> Values:
-            place = builder.gep(starts, [emit.word(0), index])
-            builder.store(at[0], place)
+            position = builder.gep(starts, [emit.word(0), index])
+            builder.store(at[0], position)
             following = builder.icmp_signed("<", index, last)
             return [emit.at(at[0], builder.select(following, across, emit.word(0)))]
 
@@ -74,14 +74,14 @@ def _transpose_runs(module: ir.Module, shape: TileShape) -> Any:
         def squares(index: Any, at: Values) -> Values:
             loaded = []
             for r in range(lanes):
-                place = builder.gep(starts, [emit.word(0), emit.word(r)])
-                start = builder.load(place, typ=POINTER)
+                position = builder.gep(starts, [emit.word(0), emit.word(r)])
+                start = builder.load(position, typ=POINTER)
                 loaded.append(emit.load(emit.at(start, index), None, side))
             vectors = [joined(emit, loaded[r::side]) for r in range(side)]
-            places = emit.steps(at[0], width, side + 1)
-            for vector, place in zip(transposed(emit, vectors), places, strict=False):
-                emit.store(vector, place)
-            return places[side:]
+            positions = emit.steps(at[0], width, side + 1)
+            for vector, position in zip(transposed(emit, vectors), positions, strict=False):
+                emit.store(vector, position)
+            return positions[side:]
 
         emit.loop(depth, side, [target], squares)
 
@@ -206,11 +206,11 @@ def pack_rows(shape: TileShape) -> Any:
 
     def body(rows, depth, target, source, across, step):
         for row in range(rows):
-            panel, place = divmod(row, shape.heights[0])
+            panel, position = divmod(row, shape.heights[0])
             for k in range(depth):
                 value = load_element(source, row * across + k * step, shape.dtype)
                 store_element(
-                    target, (panel * depth + k) * shape.panel_a + place, value, shape.dtype
+                    target, (panel * depth + k) * shape.panel_a + position, value, shape.dtype
                 )
 
     return as_primitive("pack_rows", "iippii", lambda module: _pack_rows(module, shape), body)
@@ -225,9 +225,9 @@ def pack_panels(shape: TileShape) -> Any:
 
     def body(count, depth, target, source, across, step, width):
         for number in range(count):
-            panel, place = divmod(number, width)
+            panel, position = divmod(number, width)
             for k in range(depth):
                 value = load_element(source, number * across + k * step, shape.dtype)
-                store_element(target, (panel * depth + k) * width + place, value, shape.dtype)
+                store_element(target, (panel * depth + k) * width + position, value, shape.dtype)
 
     return as_primitive("pack_panels", "iippiii", lambda module: _pack(module, shape), body)

@@ -88,8 +88,8 @@ def _tile(module: ir.Module, height: int, vectors: int, rounds: bool) -> Any:
 
         def step(index: Any, carried: Values) -> Values:
             a_at, b_at, *sums = carried
-            places = [emit.at(b_at, j * _LANES) for j in range(vectors)]
-            loaded = [builder.load(place, typ=_PAIRS, align=4) for place in places]
+            positions = [emit.at(b_at, j * _LANES) for j in range(vectors)]
+            loaded = [builder.load(position, typ=_PAIRS, align=4) for position in positions]
             multiplied = [builder.bitcast(value, _HALVES) for value in loaded]
             totals: Values = []
             for r in range(height):
@@ -108,14 +108,14 @@ def _tile(module: ir.Module, height: int, vectors: int, rounds: bool) -> Any:
         for r in range(height):
             with builder.if_then(builder.icmp_signed(">", rows, emit.word(r))):
                 for j, mask in enumerate(masks):
-                    place = builder.add(emit.times(c_row, r), emit.word(j * _LANES))
+                    position = builder.add(emit.times(c_row, r), emit.word(j * _LANES))
                     value = sums[vectors * r + j]
                     if rounds:
                         value = _rounded(emit, value)
                     kind = "i16" if rounds else "f32"
                     _called(
                         emit, f"llvm.masked.store.v{_LANES}{kind}.p0", ir.VoidType(),
-                        [value, builder.gep(c, [place], source_etype=element),
+                        [value, builder.gep(c, [position], source_etype=element),
                          ir.Constant(_PAIR, 2 if rounds else 4), mask],
                     )  # fmt: skip
 
@@ -179,10 +179,10 @@ def _interleave(module: ir.Module) -> Any:
             to, at = pointers
             following = builder.gep(at, [step], source_etype=_ELEMENT)
             for j, (there, kept) in enumerate(masks):
-                place = ir.Constant(ir.IntType(64), j * _LANES)
+                position = ir.Constant(ir.IntType(64), j * _LANES)
                 words = []
                 for start in (at, following):
-                    start = builder.gep(start, [place], source_etype=_ELEMENT)
+                    start = builder.gep(start, [position], source_etype=_ELEMENT)
                     name = f"llvm.masked.load.v{_LANES}i16.p0"
                     given = [start, ir.Constant(_PAIR, 2), there, none]
                     words.append(builder.zext(_called(emit, name, _NARROW, given), _PAIRS))
@@ -223,8 +223,8 @@ def _transpose(module: ir.Module) -> Any:
         starts = builder.alloca(ir.ArrayType(POINTER, _LANES))
         last = builder.sub(count, emit.word(1))
         for r in range(_LANES):
-            place = builder.mul(emit.minimum(emit.word(r), last), across)
-            start = builder.gep(source, [place], source_etype=_ELEMENT)
+            position = builder.mul(emit.minimum(emit.word(r), last), across)
+            start = builder.gep(source, [position], source_etype=_ELEMENT)
             builder.store(start, builder.gep(starts, [emit.word(0), emit.word(r)]))
         kept = emit.mask(width)
 
@@ -234,10 +234,10 @@ def _transpose(module: ir.Module) -> Any:
                 start = builder.load(builder.gep(starts, [emit.word(0), emit.word(r)]), typ=POINTER)
                 loaded.append(builder.load(emit.at(start, index), typ=square, align=2))
             vectors = [joined(emit, loaded[r::4]) for r in range(4)]
-            places = emit.steps(at[0], pitch, 5)
-            for vector, place in zip(transposed(emit, vectors), places, strict=False):
-                emit.store(vector, place, kept)
-            return places[4:]
+            positions = emit.steps(at[0], pitch, 5)
+            for vector, position in zip(transposed(emit, vectors), positions, strict=False):
+                emit.store(vector, position, kept)
+            return positions[4:]
 
         emit.loop(pairs, 4, [target], squares)
 

@@ -66,9 +66,9 @@ def word(typing_context, args, index):
 
 def _matrix_at(args, operand, item_size, batch):
     outer, inner = divmod(batch, load_element(args, layout.INNER, "int64"))
-    place = operand * (layout.B_ROW - layout.A_ROW)
-    offset = outer * load_element(args, place + layout.A_OUTER, "int64")
-    offset += inner * load_element(args, place + layout.A_INNER, "int64")
+    position = operand * (layout.B_ROW - layout.A_ROW)
+    offset = outer * load_element(args, position + layout.A_OUTER, "int64")
+    offset += inner * load_element(args, position + layout.A_INNER, "int64")
     return load_element(args, operand, "int64") + offset * item_size
 
 
@@ -81,10 +81,10 @@ def matrix_at(typing_context, args, operand, item_size, batch):
         inner_size = _read(builder, args, layout.INNER)
         outer = builder.udiv(batch, inner_size)
         inner = builder.sub(batch, builder.mul(outer, inner_size))
-        place = builder.mul(operand, ir.Constant(_WORD, layout.B_ROW - layout.A_ROW))
+        position = builder.mul(operand, ir.Constant(_WORD, layout.B_ROW - layout.A_ROW))
         offset = ir.Constant(_WORD, 0)
         for index, first in ((outer, layout.A_OUTER), (inner, layout.A_INNER)):
-            stride = _read(builder, args, builder.add(place, ir.Constant(_WORD, first)))
+            stride = _read(builder, args, builder.add(position, ir.Constant(_WORD, first)))
             offset = builder.add(offset, builder.mul(index, stride))
         return builder.add(_read(builder, args, operand), builder.mul(offset, item_size))
 

@@ -34,7 +34,7 @@ def _write(emit: Emitter, rows: list[Values], masks: Values, c: Any, c_row: Any,
     """Write a tile of sums, a list of vectors for each row of C, or add them to what is there."""
     builder = emit.builder
     width = rows[0][0].type.count
-    places = [
+    positions = [
         (emit.at(start, j * width), masks[j])
         for start in emit.steps(c, c_row, len(rows))
         for j in range(len(masks))
@@ -43,13 +43,13 @@ def _write(emit: Emitter, rows: list[Values], masks: Values, c: Any, c_row: Any,
     before = builder.block
     with builder.if_then(accumulate):
         added = [
-            builder.fadd(emit.load(place, mask, width), value)
-            for value, (place, mask) in zip(sums, places, strict=True)
+            builder.fadd(emit.load(position, mask, width), value)
+            for value, (position, mask) in zip(sums, positions, strict=True)
         ]
         adding = builder.block
     sums = emit.joined([(sums, before), (added, adding)])
-    for value, (place, mask) in zip(sums, places, strict=True):
-        emit.store(value, place, mask)
+    for value, (position, mask) in zip(sums, positions, strict=True):
+        emit.store(value, position, mask)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -260,8 +260,8 @@ def _combine_rows(module: ir.Module, shape: TileShape) -> Any:
         tail = emit.mask(rest)
 
         def over_columns(vector: Callable[[Any, Any], None]) -> None:
-            def at(place: Any, mask: Any, index: Any, _: Values) -> Values:
-                vector(index if place is None else place, mask)
+            def at(position: Any, mask: Any, index: Any, _: Values) -> Values:
+                vector(index if position is None else position, mask)
                 return []
 
             emit.loop(whole, lanes, [], functools.partial(at, None, None))
@@ -269,15 +269,17 @@ def _combine_rows(module: ir.Module, shape: TileShape) -> Any:
 
         def combine(count: int, index: Any, pointers: Values) -> Values:
             a_at, b_at = pointers
-            factors = [emit.splat(emit.read(place)) for place in emit.steps(a_at, a_step, count)]
+            factors = [
+                emit.splat(emit.read(position)) for position in emit.steps(a_at, a_step, count)
+            ]
             rows = emit.steps(b_at, b_row, count)
 
             def vector(index: Any, mask: Any) -> None:
-                place = emit.at(c, index)
-                total = emit.load(place, mask)
+                position = emit.at(c, index)
+                total = emit.load(position, mask)
                 for row, factor in zip(rows, factors, strict=True):
                     total = emit.multiply_add(factor, emit.load(emit.at(row, index), mask), total)
-                emit.store(total, place, mask)
+                emit.store(total, position, mask)
 
             over_columns(vector)
             return emit.advance(pointers, (a_step, b_row), count)
@@ -305,10 +307,10 @@ def _dot(shape: TileShape, depth: int, a: int, a_step: int, b: int, b_step: int)
     return total
 
 
-def _write_element(shape: TileShape, c: int, place: int, total: Any, accumulate: bool) -> None:
+def _write_element(shape: TileShape, c: int, position: int, total: Any, accumulate: bool) -> None:
     if accumulate:
-        total = load_element(c, place, shape.dtype) + total
-    store_element(c, place, total, shape.dtype)
+        total = load_element(c, position, shape.dtype) + total
+    store_element(c, position, total, shape.dtype)
 
 
 def multiply_tiles(shape: TileShape) -> Any:

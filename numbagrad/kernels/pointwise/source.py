@@ -331,8 +331,8 @@ def _guarded(
     One loop for all: with another one around it, LLVM would not keep its constants in registers.
     """
     note = [*look, "outside = outside | beyond"]
-    correct = _loop([*look, "if beyond:", *_indented(1, exact)], "place", "until")
-    block = ["outside = False", *_loop(note, "place", "until")]
+    correct = _loop([*look, "if beyond:", *_indented(1, exact)], "position", "until")
+    block = ["outside = False", *_loop(note, "position", "until")]
     block += ["if outside:", *_indented(1, correct)]
     again = _guard_blocks(block, first, end)
     fast = _loop([*note, *compute], first, end)
@@ -344,16 +344,16 @@ def _guarded_in_place(
 ) -> list[str]:
     """The same where the output may be an input, which would be overwritten: blocks, look first."""
     either = [*look, "if beyond:", *_indented(1, exact), "else:", *_indented(1, compute)]
-    block = ["outside = False", *_loop([*look, "outside = outside | beyond"], "place", "until")]
-    block += ["if outside:", *_indented(1, _loop(either, "place", "until"))]
-    block += ["else:", *_indented(1, _loop(compute, "place", "until"))]
+    block = ["outside = False", *_loop([*look, "outside = outside | beyond"], "position", "until")]
+    block += ["if outside:", *_indented(1, _loop(either, "position", "until"))]
+    block += ["else:", *_indented(1, _loop(compute, "position", "until"))]
     return _guard_blocks(block, first, end)
 
 
 def _guard_blocks(body: list[str], first: str, end: str) -> list[str]:
-    """The loop over blocks of elements ``place`` to ``until``."""
-    block = [f"until = min(place + {BLOCK}, {end})", *body, "place = until"]
-    return [f"place = {first}", f"while place < {end}:", *_indented(1, block)]
+    """The loop over blocks of elements ``position`` to ``until``."""
+    block = [f"until = min(position + {BLOCK}, {end})", *body, "position = until"]
+    return [f"position = {first}", f"while position < {end}:", *_indented(1, block)]
 
 
 def _indented(depth: int, lines: list[str]) -> list[str]:
@@ -372,10 +372,10 @@ def _offset(operand: Operand) -> str:
     return ""
 
 
-def _element(operand: Operand, index: str, place: str) -> str:
+def _element(operand: Operand, index: str, position: str) -> str:
     if operand.layout == layout.STRIDED:
-        return f"at_{place} + {index} * step_{place}, 0"
-    return f"at_{place}, {index}"
+        return f"at_{position} + {index} * step_{position}, 0"
+    return f"at_{position}, {index}"
 
 
 def load_operand(operand: Operand, compute_dtype: str, index: str, output: str = "") -> str:
@@ -383,8 +383,8 @@ def load_operand(operand: Operand, compute_dtype: str, index: str, output: str =
 
     An input that lies in place of an output is read from there, by default from ``output``.
     """
-    place = operand.of or output if operand.layout == layout.ALIAS else operand.name
-    value = load_text(_element(operand, index, place), operand.dtype, operand.memory)
+    position = operand.of or output if operand.layout == layout.ALIAS else operand.name
+    value = load_text(_element(operand, index, position), operand.dtype, operand.memory)
     if operand.rounded:
         return f"rounded(float32({value}), {operand.rounded})"
     loaded = loaded_as(operand.dtype)

@@ -37,7 +37,7 @@ class _Search:
         self.emit, self.known = emit, stride
         self.count, self.base, self.row, self.layers, self.layer_step = arguments[:5]
         self.lines, self.line_step, self.columns, self.column_step = arguments[5:9]
-        self.x, self.stride, self.width, self.places = arguments[9:]
+        self.x, self.stride, self.width, self.positions = arguments[9:]
         lanes = emit.shape.lanes
         self.wide = ir.VectorType(WORD, lanes)
         numbers = ir.Constant(self.wide, list(range(lanes)))
@@ -71,16 +71,16 @@ class _Search:
             builder.icmp_signed(">=", columns, ir.Constant(self.wide, None)),
             builder.icmp_signed("<", columns, emit.splat(self.width)),
         )
-        places = builder.gep(start, [self.steps], source_etype=emit.shape.element)
+        positions = builder.gep(start, [self.steps], source_etype=emit.shape.element)
         # llvmlite takes the result of this instruction for a single pointer, not one for each lane.
-        places.type = ir.VectorType(POINTER, lanes)
+        positions.type = ir.VectorType(POINTER, lanes)
         element = "f32" if emit.shape.bytes == 4 else "f64"
         width = ir.Constant(_LANE, emit.shape.bytes)
         name = f"llvm.masked.gather.v{lanes}{element}.v{lanes}p0"
-        found = emit._call(name, emit.shape.vector, [places, width, inside, emit.zero()])
+        found = emit._call(name, emit.shape.vector, [positions, width, inside, emit.zero()])
         return found, inside
 
-    def _place(self, line: Any, x: Any, state: Values) -> Values:
+    def _position(self, line: Any, x: Any, state: Values) -> Values:
         """Keep what is larger, and where it is."""
         emit, builder = self.emit, self.emit.builder
         best, where, seen = state
@@ -100,7 +100,7 @@ class _Search:
             def step(index: Any, at: Values) -> Values:
                 return [
                     emit.builder.add(at[0], self.column_step),
-                    *self._place(line, *at[:1], at[1:]),
+                    *self._position(line, *at[:1], at[1:]),
                 ]
 
             return step
@@ -129,7 +129,7 @@ class _Search:
             emit._call(name, ir.VoidType(), [where, at[0], eight, mask])
             return [builder.gep(at[0], [emit.word(lanes)], source_etype=WORD)]
 
-        emit.loop(self.count, lanes, [self.places], vector)
+        emit.loop(self.count, lanes, [self.positions], vector)
 
 
 def _search(module: ir.Module, shape: TileShape) -> Any:
@@ -151,7 +151,7 @@ def _search(module: ir.Module, shape: TileShape) -> Any:
 
 
 def plain_search(element: Any) -> Callable[..., None]:
-    """``places[o]`` of ``count`` windows of a line: where the largest element of each is.
+    """``positions[o]`` of ``count`` windows of a line: where the largest element of each is.
 
     Windows begin at ``x`` in a line so wide, and are a stride apart; the kernel has ``columns`` in
     each of ``lines`` of each of ``layers``, of which the first line begins at element ``row`` of
@@ -159,9 +159,9 @@ def plain_search(element: Any) -> Callable[..., None]:
     """
 
     def search(count, base, row, layers, layer_step, lines, line_step, columns, column_step, x,
-               stride, width, places):  # fmt: skip
+               stride, width, positions):  # fmt: skip
         for o in range(count):
-            best, place = load(base, row, element), -1
+            best, position = load(base, row, element), -1
             for i in range(layers):
                 for j in range(lines):
                     line = row + i * layer_step + j * line_step
@@ -169,9 +169,9 @@ def plain_search(element: Any) -> Callable[..., None]:
                         column = x + o * stride + k * column_step
                         if 0 <= column < width:
                             value = load(base, line + column, element)
-                            if place < 0 or value > best or value != value:
-                                best, place = value, line + column
-            store(places, o, place, int64)
+                            if position < 0 or value > best or value != value:
+                                best, position = value, line + column
+            store(positions, o, position, int64)
 
     return search
 

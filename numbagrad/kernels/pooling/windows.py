@@ -28,13 +28,13 @@ def _by_step(loop: Any) -> Any:
     """A loop along a line, of which there is one for the strides 1 and 2: those are vectors."""
 
     @subroutine
-    def by_step(step, line, place, first, end, sums):
+    def by_step(step, line, position, first, end, sums):
         if step == 1:
-            loop(1, line, place, first, end, sums)
+            loop(1, line, position, first, end, sums)
         elif step == 2:
-            loop(2, line, place, first, end, sums)
+            loop(2, line, position, first, end, sums)
         else:
-            loop(step, line, place, first, end, sums)
+            loop(step, line, position, first, end, sums)
 
     return by_step
 
@@ -47,19 +47,19 @@ def _values(name: str) -> Values:
     search = search_line(tile_shape(element), element) if vectors else search_windows(element)
 
     @subroutine
-    def add_from(step, source, place, first, end, sums):
+    def add_from(step, source, position, first, end, sums):
         """Add elements a step apart to sums beside each other."""
         for o in range(first, end):
-            value = load_apart(source, place + o * step, element, 1)
+            value = load_apart(source, position + o * step, element, 1)
             store_apart(sums, o, load_apart(sums, o, element, 2) + value, element, 2)
 
     @subroutine
-    def add_to(step, target, place, first, end, sums):
+    def add_to(step, target, position, first, end, sums):
         """Add sums beside each other to elements a step apart."""
         for o in range(first, end):
-            value = load_apart(target, place + o * step, element, 1)
+            value = load_apart(target, position + o * step, element, 1)
             value += load_apart(sums, o, element, 2)
-            store_apart(target, place + o * step, value, element, 1)
+            store_apart(target, position + o * step, value, element, 1)
 
     loops = {"search": search, "add_from": _by_step(add_from), "add_to": _by_step(add_to)}
     return {"element": element, "size_of": size, **loops}
@@ -97,7 +97,7 @@ class Windows(Arguments):
     geometry = Elements(int64)
 
 
-class Places(Windows):
+class Positions(Windows):
     output = Elements(int64)
 
 
@@ -106,20 +106,20 @@ class Moved(Arguments):
 
     output = Elements(element)
     source = Elements(element)
-    places = Elements(int64)
+    positions = Elements(int64)
     size = Word()
     count = Word()
 
 
-@kernel(variants=_NUMBERS, takes=Places)
+@kernel(variants=_NUMBERS, takes=Positions)
 def largest(args, lo, hi):
     """where[n, o] = the place in plane n of the largest element of window o, for lines of windows.
 
     A unit is a line of windows. NaN is larger than any number, and the last one is taken; of
     equals it is the first.
     """
-    given = Places(args)
-    places, source, geometry = given.output, given.source, given.geometry
+    given = Positions(args)
+    positions, source, geometry = given.output, given.source, given.geometry
     depth = load(geometry, SIZES, int64)
     height = load(geometry, SIZES + 1, int64)
     width = load(geometry, SIZES + 2, int64)
@@ -141,7 +141,7 @@ def largest(args, lo, hi):
             end_z - first_z, step_z * height * width, end_y - first_y, step_y * width,
             load(geometry, KERNEL + 2, int64), load(geometry, DILATION + 2, int64),
             -load(geometry, PADDING + 2, int64), load(geometry, STRIDE + 2, int64), width,
-            places + at * columns * 8,
+            positions + at * columns * 8,
         )  # fmt: skip
         line += 1
         if line == lines:
@@ -154,10 +154,10 @@ def largest(args, lo, hi):
 def take(args, lo, hi):
     """out[n, o] = source[n, places[n, o]]; a unit is a plane n, of ``size`` and ``count``."""
     given = Moved(args)
-    out, source, places = given.output, given.source, given.places
+    out, source, positions = given.output, given.source, given.positions
     size, count = given.size, given.count
     for n in range(lo, hi):
-        into, where = out + n * count * size_of, places + n * count * 8
+        into, where = out + n * count * size_of, positions + n * count * 8
         plane = source + n * size * size_of
         for o in range(count):
             value = load_apart(plane, load_apart(where, o, int64, 2), element, 1)
@@ -168,15 +168,15 @@ def take(args, lo, hi):
 def put_back(args, lo, hi):
     """out[n, places[n, o]] += values[n, o], from zeros; a unit is a plane n, as in ``take``."""
     given = Moved(args)
-    out, values, places = given.output, given.source, given.places
+    out, values, positions = given.output, given.source, given.positions
     size, count = given.size, given.count
     for n in range(lo, hi):
         into = out + n * size * size_of
         for i in range(size):
             store(into, i, 0, element)
         for o in range(n * count, n * count + count):
-            place = load(places, o, int64)
-            store(into, place, load(into, place, element) + load(values, o, element), element)
+            position = load(positions, o, int64)
+            store(into, position, load(into, position, element) + load(values, o, element), element)
 
 
 @kernel(variants=_SUMMED, takes=Windows)

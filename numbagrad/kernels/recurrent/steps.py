@@ -137,8 +137,8 @@ def join_biases(args, lo, hi):
 def _set_up(plan, words, tile):
     """The words of the formula that are the same in all steps."""
     store(words, layout.ARGUMENT_DIMENSIONS, 4, int64)
-    for place in range(3):
-        store(words, layout.ARGUMENT_SIZES + place, 1, int64)
+    for position in range(3):
+        store(words, layout.ARGUMENT_SIZES + position, 1, int64)
     store(words, layout.ARGUMENT_SIZES + 3, word(plan, WIDTH), int64)
     store(tile, TILE_ARGUMENTS, words, int64)
     store(tile, TILE_BATCH, 0, int64)
@@ -189,10 +189,10 @@ def _call_formula(args, item, words, tile, row, end, first, before):
                 array = word(args, word(plan, operand + BEGINNING))
         elif kind != OF_SEQUENCES:
             at = 0
-        place = layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * number
+        position = layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS * number
         start = array + (at * pitch + word(plan, operand + COLUMN)) * item
-        store(words, place, start, int64)
-        store(words, place + 3, pitch * item, int64)
+        store(words, position, start, int64)
+        store(words, position + 3, pitch * item, int64)
     call_kernel(word(args, FORMULA), tile, 0, end - row)
 
 
@@ -228,11 +228,11 @@ def run_forward(args, lo, hi):
                 state = word(args, FIRST_HIDDEN) + row * width * size
                 if begins == 0:
                     state = word(args, HIDDEN) + (before + row) * width * size
-                place = row if word(plan, ROWS_APART) != 0 else first + row
+                position = row if word(plan, ROWS_APART) != 0 else first + row
                 multiply(
                     stop - row, depth, width, state, width, 1, tallest * width,
-                    word(args, WEIGHTS), panel, panel * width, target + place * depth * size, depth,
-                    word(plan, ACCUMULATES) != 0,
+                    word(args, WEIGHTS), panel, panel * width, target + position * depth * size,
+                    depth, word(plan, ACCUMULATES) != 0,
                 )  # fmt: skip
                 _call_formula(
                     args, size, words, tile, row, stop, first, -1 if begins == 1 else before
@@ -241,10 +241,10 @@ def run_forward(args, lo, hi):
         row = max(lo, _size_at(plan, step + 1))
         if row < end:  # the sequences that end here
             at, count = (first + row) * width * size, (end - row) * width
-            place = row * width * size
-            _copy(word(args, LAST_HIDDEN) + place, word(args, HIDDEN) + at, count, size)
+            position = row * width * size
+            _copy(word(args, LAST_HIDDEN) + position, word(args, HIDDEN) + at, count, size)
             if word(plan, HAS_CELL) != 0:
-                _copy(word(args, LAST_CELL) + place, word(args, EXTRA) + at, count, size)
+                _copy(word(args, LAST_CELL) + position, word(args, EXTRA) + at, count, size)
 
 
 @kernel(variants=_VARIANTS)

@@ -365,7 +365,7 @@ _SELECT_TILES = lines_of("""
     step = load(args, OUTPUT_STEPS + kept - 1, int64)
     tiles = (width + <TILE> - 1) // <TILE>
     values = address_of_stack(TILE_WORDS)
-    places = address_of_stack(TILE_BYTES)
+    positions = address_of_stack(TILE_BYTES)
     for unit in range(lo, hi):
         LOCATE_SEGMENT
         rest = group // tiles
@@ -377,7 +377,7 @@ _SELECT_TILES = lines_of("""
         columns = min(<TILE>, width - begin)
         for j in range(columns):
             store(values, j, load(source, j, <STORED>), <STORED>)
-            store(places, j, 0, int64)
+            store(positions, j, 0, int64)
         while first < last:
             BEGIN_RUN
             run = min(run_size - column, last - first)
@@ -387,12 +387,12 @@ _SELECT_TILES = lines_of("""
                     x = load(at, j, <STORED>)
                     better = (x <COMPARISON> best) | ((x != x) & (best == best))
                     store(values, j, select(better, x, best), <STORED>)
-                    store(places, j, select(better, first + k, load(places, j, int64)), int64)
+                    store(positions, j, select(better, first + k, load(positions, j, int64)), int64)
                 at += run_step
             first += run
         for j in range(columns):
             store(output, target + j * step, load(values, j, <STORED>), <STORED>)
-            store(indices, target + j * step, load(places, j, int64), int64)
+            store(indices, target + j * step, load(positions, j, int64), int64)
 """)
 
 

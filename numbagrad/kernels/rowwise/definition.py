@@ -53,7 +53,7 @@ class _Kept:
         self._dtype, self._index = dtype, index
         self.names: list[str] = []
 
-    def place(self, name: str) -> str:
+    def position(self, name: str) -> str:
         """Where the values of a variable lie."""
         if name not in self.names:
             self.names.append(name)
@@ -61,11 +61,11 @@ class _Kept:
 
     def load(self, name: str) -> str:
         """The value of a variable."""
-        return f"load({self.place(name)}, {self._dtype})"
+        return f"load({self.position(name)}, {self._dtype})"
 
     def store(self, name: str, value: str) -> str:
         """The statement that keeps a value."""
-        return f"store({self.place(name)}, {value}, {self._dtype})"
+        return f"store({self.position(name)}, {value}, {self._dtype})"
 
     def read(self, wanted: list[str]) -> list[str]:
         """Statements that load what was kept before and ``wanted`` ones use."""

@@ -112,7 +112,7 @@ def source(
     stages: list[Stage],
     booleans: frozenset[str],
     classes: dict[str, ClassKind],
-    places: int = 0,
+    positions: int = 0,
     streamed: frozenset[str] = frozenset(),
     long: bool = False,
     repeated: frozenset[str] = frozenset(),
@@ -123,10 +123,10 @@ def source(
     layout ``ZERO`` have one value a row. ``inputs`` names the first of them; ``before`` are
     statements on the row before the first stage; ``classes`` names the inputs that are classes of
     rows. Rows of the outputs in ``streamed`` are made in
-    the scratch memory, behind its ``places``, and from there written past the caches; then inputs
-    come from memory as well, and while a row is computed, if that takes long, the next one is
-    fetched. Whether rows are ``long`` changes nothing but what the compiler is told. A row here may
-    be several of the space, if nothing is done once a row: beside copies of the inputs in
+    the scratch memory, behind its ``positions``, and from there written past the caches; then
+    inputs come from memory as well, and while a row is computed, if that takes long, the next one
+    is fetched. Whether rows are ``long`` changes nothing but what the compiler is told. A row here
+    may be several of the space, if nothing is done once a row: beside copies of the inputs in
     ``repeated``, which have the same row for every one. The third word of those has its bytes.
     """
     by_name = {operand.name: operand for operand in operands}
@@ -153,7 +153,7 @@ def source(
         "    scratch_bytes = load(args, SCRATCH_BYTES, int64)",
     ]
     if streamed:
-        kept, rounded = places * _bytes(compute), 2 * LINE_BYTES - 1
+        kept, rounded = positions * _bytes(compute), 2 * LINE_BYTES - 1
         text.append(f"    kept_bytes = ({kept} * columns + {rounded}) & -{LINE_BYTES}")
         text.append(f"    stream_bytes = (8 * columns + {rounded}) & -{LINE_BYTES}")
     for k, operand in enumerate(operands):
@@ -173,7 +173,7 @@ def source(
             ]
     kinds = {o.name: "bool" if o.name in booleans else compute for o in operands}
     last = max([operand.memory for operand in operands], default=0)
-    apart = functools.partial(_number_of_place, last)
+    apart = functools.partial(_number_of_position, last)
     totals = [x for stage in stages for x in stage.totals]
     column_totals = [x for stage in stages for x in stage.column_totals]
     partial = {operand.name for operand, _, _ in (*totals, *column_totals)}
@@ -219,9 +219,9 @@ def source(
     return "\n".join([*text, ""])
 
 
-def _number_of_place(last: int, place: int) -> int:
+def _number_of_position(last: int, position: int) -> int:
     """The number of a row of scratch memory, after the ``last`` one of the operands."""
-    number = last + 1 + place
+    number = last + 1 + position
     return number if number <= APART else 0
 
 
@@ -245,8 +245,8 @@ def _stage(
         for x in stage.reads
     ]
     body += [
-        f"{variable} = {load_text(_scratch(place, compute), compute, apart(place))}"
-        for variable, place in stage.found.items()
+        f"{variable} = {load_text(_scratch(position, compute), compute, apart(position))}"
+        for variable, position in stage.found.items()
     ]
     body += stage.lines
     body += [
@@ -254,8 +254,8 @@ def _stage(
         for variable, kind, value in stage.combined
     ]
     body += [
-        store_text(_scratch(place, compute), f"{dtype}({value})", compute, apart(place))
-        for place, value in stage.kept
+        store_text(_scratch(position, compute), f"{dtype}({value})", compute, apart(position))
+        for position, value in stage.kept
     ]
     body += [store_operand(o, value, o.name in streamed) for o, value in stage.stores]
     body += [
@@ -303,9 +303,9 @@ def _with_picks(
     return lines
 
 
-def scratch_bytes(columns: int, places: int, streamed: int, dtype: str) -> int:
+def scratch_bytes(columns: int, positions: int, streamed: int, dtype: str) -> int:
     """Bytes of the scratch memory of a chunk, as the kernel lays it out: whole lines."""
-    kept = _whole_lines(places * columns * _bytes(dtype))
+    kept = _whole_lines(positions * columns * _bytes(dtype))
     return kept + streamed * _whole_lines(8 * columns)
 
 
@@ -314,9 +314,9 @@ def _whole_lines(size: int) -> int:
     return (size + 2 * LINE_BYTES - 1) & -LINE_BYTES
 
 
-def _scratch(place: int, dtype: str) -> str:
+def _scratch(position: int, dtype: str) -> str:
     """The current element of a row of the scratch memory."""
-    return f"scratch + {place} * columns * {_bytes(dtype)}, i"
+    return f"scratch + {position} * columns * {_bytes(dtype)}, i"
 
 
 def _bytes(dtype: str) -> int:

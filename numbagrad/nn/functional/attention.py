@@ -33,8 +33,8 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 def _check_operands(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> None:
     operands = (query, key, value)
-    for place, (name, x) in enumerate(zip(("query", "key", "value"), operands, strict=True), 1):
-        require_tensor("scaled_dot_product_attention", x, name, place)
+    for position, (name, x) in enumerate(zip(("query", "key", "value"), operands, strict=True), 1):
+        require_tensor("scaled_dot_product_attention", x, name, position)
     if any(tensor.ndim < 2 for tensor in operands):
         raise RuntimeError(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
@@ -253,11 +253,11 @@ def _check_mask_size(mask: Tensor, batch: int, heads: int, rows: int, columns: i
 
 
 def _check_padding_size(padding: Tensor, batch: int, columns: int) -> None:
-    for place, expected in enumerate((batch, columns)):
-        if padding.size(place) != expected:
+    for position, expected in enumerate((batch, columns)):
+        if padding.size(position) != expected:
             raise AssertionError(
-                f"Expected key_padded_mask.shape[{place}] to be {expected}, but got "
-                f"{padding.size(place)}"
+                f"Expected key_padded_mask.shape[{position}] to be {expected}, but got "
+                f"{padding.size(position)}"
             )
 
 

@@ -44,7 +44,7 @@ def _pick_samples(operator: TensorOperator, size: int, arguments: Any, mapped: A
     return picked.flatten(1).sum(1) if operator.name == "nll_total" else picked
 
 
-def _place_samples(operator: TensorOperator, size: int, arguments: Any, mapped: Any) -> Tensor:
+def _position_samples(operator: TensorOperator, size: int, arguments: Any, mapped: Any) -> Tensor:
     """The adjoint: linear in the gradients, so those of ones times theirs."""
     grad, target, factor, ignored, shape = arguments
     ones = new_tensor(filled_like(grad._array, grad._array.shape[1:], grad._array.dtype, 1))
@@ -78,7 +78,7 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
             portable=True,
         )
 
-    plain, of_places = operator("NllLossBackward0"), operator("NllLoss2DBackward0")
+    plain, of_positions = operator("NllLossBackward0"), operator("NllLoss2DBackward0")
     gradient = TensorOperator(
         "nll_loss_backward",
         lambda grad_output, target, factor, ignored, shape: class_loss.placed(
@@ -90,10 +90,10 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
             ),
             "target": None,  # type: ignore[dict-item]
         },
-        batch=_place_samples,
+        batch=_position_samples,
         portable=True,
     )
-    return plain, of_places
+    return plain, of_positions
 
 
 #: Minus the entry of the class of every element, times a factor; classes are dimension 1.

@@ -101,8 +101,8 @@ def _columns(input: Array, geometry: Geometry, order: tuple[int, ...]) -> Array:
     rank = len(counts)
     axes = ((0,), (1,), tuple(range(2, 3 + rank)), tuple(range(3 + rank, 3 + 2 * rank)))
     sizes = (batch, groups, channels // groups * math.prod(windows.kernel), math.prod(counts))
-    view = view.transpose([axis for place in order for axis in axes[place]])
-    return view.reshape([sizes[place] for place in order])
+    view = view.transpose([axis for position in order for axis in axes[position]])
+    return view.reshape([sizes[position] for position in order])
 
 
 def _grouped(weight: Array, groups: int) -> Array:
@@ -178,10 +178,10 @@ def _weight_gradient(input: Array, grad: Array, geometry: Geometry) -> Array:
     if made is not None:
         return made
     columns = _columns(input, geometry, (1, 2, 0, 3))
-    places = columns.shape[2] * columns.shape[3]
-    columns = columns.reshape(groups, columns.shape[1], places)
+    positions = columns.shape[2] * columns.shape[3]
+    columns = columns.reshape(groups, columns.shape[1], positions)
     rows = grad.reshape(len(grad), groups, outputs // groups, math.prod(geometry.counts()))
-    rows = rows.transpose(1, 2, 0, 3).reshape(groups, outputs // groups, places)
+    rows = rows.transpose(1, 2, 0, 3).reshape(groups, outputs // groups, positions)
     return product(rows, columns.transpose(0, 2, 1)).reshape(weight)
 
 

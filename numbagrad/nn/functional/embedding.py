@@ -131,12 +131,12 @@ def embedding_bag(
             bags = new_tensor(capture.constant(edges))
         else:
             bags = new_tensor(ends)
-        places = input if input._array.ndim == 1 else input.reshape(-1)
+        positions = input if input._array.ndim == 1 else input.reshape(-1)
         ignored = -1 if padding is None else padding
         if mode == "max":
-            largest: Tensor = largest_of_bags(weight, places, bags, ignored)[0]
+            largest: Tensor = largest_of_bags(weight, positions, bags, ignored)[0]
             return largest
-        total = sums_of_bags(weight, places, bags, ignored)
+        total = sums_of_bags(weight, positions, bags, ignored)
     else:
         rows = gather.embedding(weight, input, -1, scale_grad_by_freq, sparse)
         if mode == "max":
@@ -274,12 +274,12 @@ def _largest_in_bags(rows: Tensor, counts: Tensor | None, ends: Array) -> Tensor
     if not rows.shape[0]:
         return rows.new_zeros((ends.size - 1, rows.shape[1]))
     capture.refuse("embedding_bag() of maxima, whose bags are as large as values say")
-    places = new_tensor(_places_in_bags(ends))
-    inside = places >= 0
-    places = places.clamp(min=0)
+    positions = new_tensor(_positions_in_bags(ends))
+    inside = positions >= 0
+    positions = positions.clamp(min=0)
     if counts is not None:
-        inside = inside & counts[places]
-    return _largest(rows[places], inside)
+        inside = inside & counts[positions]
+    return _largest(rows[positions], inside)
 
 
 def _counted(found: Tensor, counts: Tensor) -> Tensor:
@@ -291,9 +291,9 @@ def _check_rows_of_bags(index: Array, rows: int) -> None:
     if copying.are_inside(index, rows):
         return
     flat = index.reshape(-1)
-    place = int(((flat < 0) | (flat >= rows)).argmax())
+    position = int(((flat < 0) | (flat >= rows)).argmax())
     raise RuntimeError(
-        f"Index {place} of input takes value {flat[place]} which is not in the valid range "
+        f"Index {position} of input takes value {flat[position]} which is not in the valid range "
         f"[0, {rows})"
     )
 
@@ -334,7 +334,7 @@ def _sizes_of_bags(ends: Array, kind: Any) -> Array:
     return made.reshape(-1, 1)
 
 
-def _places_in_bags(ends: Array) -> Array:
+def _positions_in_bags(ends: Array) -> Array:
     """The places of the indices of each bag (bags, size of the largest), -1 behind its end."""
     starts, sizes = ends[:-1], np.diff(ends)
     width = np.arange(max(sizes.max(initial=0), 1))

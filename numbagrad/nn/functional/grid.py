@@ -41,32 +41,32 @@ _CHANGED = (
 # --- places ---------------------------------------------------------------------------------------
 
 
-def _inside(place: Tensor, size: int) -> Tensor:
+def _inside(position: Tensor, size: int) -> Tensor:
     """A place, or the nearest one from 0 to the last; on the border it has no slope any more."""
     last = float(size - 1)
-    return where(place > 0.0, where(place < last, place, last), 0.0)
+    return where(position > 0.0, where(position < last, position, last), 0.0)
 
 
-def _mirrored(place: Tensor, low: float, span: float) -> Tensor:
+def _mirrored(position: Tensor, low: float, span: float) -> Tensor:
     """A place reflected at ``low`` and at ``low + span`` until it is between them."""
     if span == 0:
-        return place * 0.0
-    away = place - low
+        return position * 0.0
+    away = position - low
     away = where(away < 0.0, -away, away)
     beyond = fmod(away, span)
     turns = floor(away.detach() / span)
     return where(fmod(turns, 2.0) == 0.0, beyond + low, span - beyond + low)
 
 
-def _padded(place: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
+def _padded(position: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
     """Where a place beyond the border is looked up."""
     if padding == "reflection":
         low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
-        place = _mirrored(place, low, span)
-    return place if padding == "zeros" else _inside(place, size)
+        position = _mirrored(position, low, span)
+    return position if padding == "zeros" else _inside(position, size)
 
 
-def _place(coordinate: Tensor, size: int, align_corners: bool) -> Tensor:
+def _position(coordinate: Tensor, size: int, align_corners: bool) -> Tensor:
     """Coordinates from -1 to 1 as places from 0 to the last, or from edge to edge."""
     if align_corners:
         return (coordinate + 1.0) * ((size - 1) / 2)
@@ -76,25 +76,25 @@ def _place(coordinate: Tensor, size: int, align_corners: bool) -> Tensor:
 class _Taps:
     """Along one dimension, the elements that count for every sample, and how much."""
 
-    def __init__(self, places: list[Tensor], weights: list[Tensor] | None):
+    def __init__(self, positions: list[Tensor], weights: list[Tensor] | None):
         #: Whole numbers as floats: places of elements.
-        self.places = places
+        self.positions = positions
         self.weights = weights
 
 
-def _nearest_tap(place: Tensor) -> _Taps:
-    return _Taps([nearest_number(place.detach())], None)
+def _nearest_tap(position: Tensor) -> _Taps:
+    return _Taps([nearest_number(position.detach())], None)
 
 
-def _linear_taps(place: Tensor) -> _Taps:
-    before = floor(place.detach())
-    share = place - before
+def _linear_taps(position: Tensor) -> _Taps:
+    before = floor(position.detach())
+    share = position - before
     return _Taps([before, before + 1.0], [1.0 - share, share])
 
 
-def _cubic_taps(place: Tensor, size: int, padding: str, align_corners: bool) -> _Taps:
-    before = floor(place.detach())
-    share = place - before
+def _cubic_taps(position: Tensor, size: int, padding: str, align_corners: bool) -> _Taps:
+    before = floor(position.detach())
+    share = position - before
 
     def near(x: Tensor) -> Tensor:
         return ((_CUBIC + 2) * x - (_CUBIC + 3)) * x * x + 1.0
@@ -102,18 +102,18 @@ def _cubic_taps(place: Tensor, size: int, padding: str, align_corners: bool) -> 
     def far(x: Tensor) -> Tensor:
         return ((_CUBIC * x - 5 * _CUBIC) * x + 8 * _CUBIC) * x - 4 * _CUBIC
 
-    places = [
+    positions = [
         _padded(before + offset, size, padding, align_corners) for offset in (-1.0, 0.0, 1.0, 2.0)
     ]
-    return _Taps(places, [far(share + 1.0), near(share), near(1.0 - share), far(2.0 - share)])
+    return _Taps(positions, [far(share + 1.0), near(share), near(1.0 - share), far(2.0 - share)])
 
 
 def _taps(coordinate: Tensor, size: int, mode: str, padding: str, align_corners: bool) -> _Taps:
-    place = _place(coordinate, size, align_corners)
+    position = _position(coordinate, size, align_corners)
     if mode == "bicubic":
-        return _cubic_taps(place, size, padding, align_corners)
-    place = _padded(place, size, padding, align_corners)
-    return _nearest_tap(place) if mode == "nearest" else _linear_taps(place)
+        return _cubic_taps(position, size, padding, align_corners)
+    position = _padded(position, size, padding, align_corners)
+    return _nearest_tap(position) if mode == "nearest" else _linear_taps(position)
 
 
 # --- elements -------------------------------------------------------------------------------------
@@ -125,15 +125,15 @@ def _sum_of_taps(input: Tensor, taps: Sequence[_Taps], shape: tuple[int, ...]) -
     samples = int(np.prod(shape))
     flat = input.flatten(2)
     total: Tensor | None = None
-    for combination in itertools.product(*[range(len(tap.places)) for tap in taps]):
+    for combination in itertools.product(*[range(len(tap.positions)) for tap in taps]):
         index: Any = None
         is_inside: Any = None
         weight: Any = None
         for tap, number, size in zip(taps, combination, sizes, strict=True):
-            place = tap.places[number]
-            counts = (place >= 0.0) & (place <= size - 1.0)
+            position = tap.positions[number]
+            counts = (position >= 0.0) & (position <= size - 1.0)
             is_inside = counts if is_inside is None else is_inside & counts
-            step = where(counts, place, 0.0).long()
+            step = where(counts, position, 0.0).long()
             index = step if index is None else index * size + step
             if tap.weights is not None:
                 share = tap.weights[number]
@@ -229,16 +229,16 @@ def grid_sample(
         align_corners = False
     _check(input, grid, mode)
     half = input._array.dtype == np.float16
-    values, places = (input.float(), grid.float()) if half else (input, grid)
+    values, positions = (input.float(), grid.float()) if half else (input, grid)
     taps = [
-        _taps(places.select(-1, axis), size, mode, padding_mode, align_corners)
+        _taps(positions.select(-1, axis), size, mode, padding_mode, align_corners)
         for axis, size in enumerate(reversed(input._array.shape[2:]))
     ]
     made = _sum_of_taps(values, taps[::-1], grid._array.shape[1:-1])
     if mode == "nearest" and (grid._requires_grad or is_transformed(grid)):
         # A gradient of zero, whatever the places are.
         never = new_tensor(constant_beside(made._array, np.zeros((), bool)))
-        made = made + where(never, places.sum(), 0.0)
+        made = made + where(never, positions.sum(), 0.0)
     return made.half() if half else made
 
 
@@ -276,11 +276,11 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
             "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
             f"respectively. Got size {size}."
         )
-    for place, entry in enumerate(size):
+    for position, entry in enumerate(size):
         if not hasattr(entry, "__index__"):
             raise TypeError(
                 "affine_grid(): argument 'size' (position 2) must be tuple of ints, but found "
-                f"element of type {type_name(entry)} at pos {place}"
+                f"element of type {type_name(entry)} at pos {position}"
             )
     size = tuple([int(entry) for entry in size])
     if theta._array.ndim != 3 or theta._array.shape[1:] != (rank, rank + 1):

@@ -120,7 +120,7 @@ def _per_channel(values: Tensor | None, rank: int) -> Tensor | None:
     return None if values is None else values.reshape(1, -1, *(1,) * (rank - 2))
 
 
-def _places(input: Tensor) -> Tensor:
+def _positions(input: Tensor) -> Tensor:
     """(N, C, ...) as (N, C, places): means over the last dimension read rows of memory."""
     shape = input._array.shape
     return input.reshape(*shape[:2], math.prod(shape[2:]))
@@ -167,7 +167,7 @@ def group_norm(
     scale = _of_channels((variance + eps).rsqrt(), shape[1])
     if weight is not None:
         scale = scale * weight.reshape(1, -1, 1)
-    made = (_places(input) - _of_channels(mean, shape[1])) * scale
+    made = (_positions(input) - _of_channels(mean, shape[1])) * scale
     return _affine(made, None, _per_channel(bias, 3)).reshape(shape)
 
 
@@ -290,13 +290,13 @@ def _by_channels(
     """(N, C, ...) by a mean and a variance of every channel."""
     batch, channels, *sizes = input._array.shape
     scale = _scale_of(input, mean, variance, weight, bias, eps)
-    places = math.prod(sizes)
+    positions = math.prod(sizes)
     # As rows: of the places of a channel of a sample, with a value each, or of all channels. They
     # have another shape than what the statistics read, lest the difference be kept from there.
-    shape = (batch * channels, places) if places > 1 else (batch, 1, channels)
+    shape = (batch * channels, positions) if positions > 1 else (batch, 1, channels)
 
     def of_rows(values: Tensor) -> Tensor:
-        return values.expand(batch, channels).reshape(-1, 1) if places > 1 else values
+        return values.expand(batch, channels).reshape(-1, 1) if positions > 1 else values
 
     made = (input.reshape(shape) - of_rows(mean)) * of_rows(scale)
     return _affine(made, None, None if bias is None else of_rows(bias)).reshape(input.shape)
@@ -330,7 +330,7 @@ def _standardised_by_batch(
     """
     batch, channels, *sizes = input._array.shape
     if math.prod(sizes) > 1:
-        values = _places(input)
+        values = _positions(input)
         mean = values.mean(-1).mean(0)
         centred = values - mean.expand(batch, channels).reshape(-1).view(batch, channels, 1)
         variance = centred.square().mean(-1).mean(0)

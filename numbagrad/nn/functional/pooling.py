@@ -249,7 +249,7 @@ _window_sums = TensorOperator(
 )
 _spread = TensorOperator(
     "avg_pool_backward",
-    lambda input, geometry: _to_all_places(input, geometry),
+    lambda input, geometry: _to_all_positions(input, geometry),
     {"input": lambda grad, geometry: _window_sums(grad, geometry)},
     batch=folded,
     portable=True,
@@ -263,7 +263,7 @@ def _sums_of_windows(input: Array, geometry: _Geometry) -> Array:
     return windows.sums(input, geometry.counts)
 
 
-def _to_all_places(sums: Array, geometry: _Geometry) -> Array:
+def _to_all_positions(sums: Array, geometry: _Geometry) -> Array:
     windows = geometry.windows
     if foreign(sums) is not None or executor.has_sums(sums):
         return executor.spread_sums(sums, geometry.sizes, windows)

@@ -205,12 +205,12 @@ class Grid(NamedTuple):
 def _linear_weights(size: int, count: int, step: float, align_corners: bool, dtype: Any) -> Array:
     """The matrix (count, size) of linear interpolation."""
     if align_corners:
-        places = np.arange(count) * ((size - 1) / (count - 1) if count > 1 else 0.0)
+        positions = np.arange(count) * ((size - 1) / (count - 1) if count > 1 else 0.0)
     else:
-        places = np.maximum((np.arange(count) + 0.5) * step - 0.5, 0.0)
-    before = np.minimum(places.astype(np.int64), size - 1)
+        positions = np.maximum((np.arange(count) + 0.5) * step - 0.5, 0.0)
+    before = np.minimum(positions.astype(np.int64), size - 1)
     after = np.minimum(before + 1, size - 1)
-    share = places - before
+    share = positions - before
     weights = np.zeros((count, size))
     rows = np.arange(count)
     np.add.at(weights, (rows, before), 1 - share)
@@ -234,15 +234,15 @@ def _cubic(distance: Array, a: float) -> Array:
 def _cubic_weights(size: int, count: int, step: float, align_corners: bool, dtype: Any) -> Array:
     """The matrix (count, size) of cubic interpolation; beyond the border the last one repeats."""
     if align_corners:
-        places = np.arange(count) * ((size - 1) / (count - 1) if count > 1 else 0.0)
+        positions = np.arange(count) * ((size - 1) / (count - 1) if count > 1 else 0.0)
     else:
-        places = (np.arange(count) + 0.5) * step - 0.5
-    before = np.floor(places).astype(np.int64)
+        positions = (np.arange(count) + 0.5) * step - 0.5
+    before = np.floor(positions).astype(np.int64)
     weights = np.zeros((count, size))
     for offset in (-1, 0, 1, 2):
         taps = before + offset
         rows = np.arange(count)
-        np.add.at(weights, (rows, np.clip(taps, 0, size - 1)), _cubic(places - taps, _SHARP))
+        np.add.at(weights, (rows, np.clip(taps, 0, size - 1)), _cubic(positions - taps, _SHARP))
     return weights.astype(dtype)
 
 
@@ -258,10 +258,10 @@ def _smoothed_weights(
     centers = step * (np.arange(count) + 0.5)
     first = np.maximum((centers - support + 0.5).astype(np.int64), 0)
     end = np.minimum((centers + support + 0.5).astype(np.int64), size)
-    places = np.arange(size)
-    distances = (places + 0.5 - centers[:, None]) / wide
+    positions = np.arange(size)
+    distances = (positions + 0.5 - centers[:, None]) / wide
     weights = _cubic(distances, _KEYS) if cubic else np.maximum(1 - np.abs(distances), 0)
-    weights = np.where((places >= first[:, None]) & (places < end[:, None]), weights, 0)
+    weights = np.where((positions >= first[:, None]) & (positions < end[:, None]), weights, 0)
     made: Array = weights / weights.sum(1, keepdims=True)
     return made.astype(dtype)
 
@@ -275,25 +275,25 @@ def _weights(grid: Grid, size: int, count: int, step: float, dtype: Any) -> Arra
 
 
 @functools.lru_cache(maxsize=256)
-def _nearest_places(size: int, count: int, step: float, middle: float) -> Array:
+def _nearest_positions(size: int, count: int, step: float, middle: float) -> Array:
     """For each new element the place of the old one that it repeats."""
-    places = np.floor((np.arange(count) + middle).astype(np.float32) * np.float32(step))
-    return np.minimum(places, size - 1).astype(np.int64)
+    positions = np.floor((np.arange(count) + middle).astype(np.float32) * np.float32(step))
+    return np.minimum(positions, size - 1).astype(np.int64)
 
 
-def _places(grid: Grid) -> list[Array]:
+def _positions(grid: Grid) -> list[Array]:
     """The places of the nearest elements in each dimension."""
     middle = 0.5 if grid.mode == "nearest-exact" else 0.0
     return [
-        _nearest_places(n, count, step, middle)
+        _nearest_positions(n, count, step, middle)
         for n, count, step in zip(grid.sizes, grid.counts, grid.steps(), strict=True)
     ]
 
 
 @functools.lru_cache(maxsize=256)
 def _nearest_words(grid: Grid, adjoint: bool) -> Array:
-    words = nearest.ends_words if adjoint else nearest.places_words
-    return words(grid.sizes, _places(grid))
+    words = nearest.ends_words if adjoint else nearest.positions_words
+    return words(grid.sizes, _positions(grid))
 
 
 def _nearest(array: Array, grid: Grid, adjoint: bool) -> Array:
@@ -303,14 +303,14 @@ def _nearest(array: Array, grid: Grid, adjoint: bool) -> Array:
         if adjoint:
             return nearest.gathered_back(array, grid.sizes, words)
         return nearest.repeated(array, grid.counts, words)
-    for dim, (n, places) in enumerate(zip(grid.sizes, _places(grid), strict=True)):
-        places = constant_beside(array, places)
+    for dim, (n, positions) in enumerate(zip(grid.sizes, _positions(grid), strict=True)):
+        positions = constant_beside(array, positions)
         if not adjoint:
-            array = indexing.index_select(array, dim + 2, places)
+            array = indexing.index_select(array, dim + 2, positions)
             continue
         shape = (*array.shape[: dim + 2], n, *array.shape[dim + 3 :])
         summed = filled_like(array, shape, array.dtype, 0)
-        indexing.index_add(summed, dim + 2, places, array)
+        indexing.index_add(summed, dim + 2, positions, array)
         array = summed
     return array
 
@@ -425,11 +425,11 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         )
     *batch, channels, height, width = input.shape
     factor = downscale_factor
-    for name, place, size in (("height", -2, height), ("width", -1, width)):
+    for name, position, size in (("height", -2, height), ("width", -1, width)):
         if size % factor:
             raise RuntimeError(
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
-                f"input.size({place})={size} is not divisible by {factor}"
+                f"input.size({position})={size} is not divisible by {factor}"
             )
     split = input.reshape(*batch, channels, height // factor, factor, width // factor, factor)
     rank = len(batch)

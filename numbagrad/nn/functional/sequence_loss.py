@@ -127,14 +127,14 @@ def _check_rows(shape: tuple[int, ...], counts: Array) -> None:
     """Raise torch's error if the targets, side by side or in a row, are shorter than they say."""
     most = int(counts.max(initial=0))
     if len(shape) == 1 and counts.sum() > shape[0]:
-        size, place, found = int(counts.sum()), 0, shape[0]
+        size, position, found = int(counts.sum()), 0, shape[0]
     elif len(shape) == 2 and most > shape[1]:
-        size, place, found = most, 1, shape[1]
+        size, position, found = most, 1, shape[1]
     else:
         return
-    least = "at least " if place else ""
+    least = "at least " if position else ""
     raise RuntimeError(
-        f"Expected tensor to have size {least}{size} at dimension {place}, but got size {found} "
+        f"Expected tensor to have size {least}{size} at dimension {position}, but got size {found} "
         "for argument #2 'targets' (while checking arguments for ctc_loss_allocate_outputs)"
     )
 
@@ -219,8 +219,8 @@ def _beside(
     labels = labels.to(logs.device)
     rows = targets._array.shape if targets._array.ndim == 2 else (1, labels.numel())
     total = counts.reshape(-1, 1) if targets._array.ndim == 2 else counts.sum()
-    places = new_tensor(constant_beside(logs._array, np.arange(rows[1])))
-    used = where(places < total, labels.reshape(rows), 0)._array
+    positions = new_tensor(constant_beside(logs._array, np.arange(rows[1])))
+    used = where(positions < total, labels.reshape(rows), 0)._array
     explain = _check_labels, labels._array, starts, lengths[0]._array, logs.shape[2]
     check_inside("ctc_loss(): a label", used, logs.shape[2], *explain)
     return labels, constant_beside(logs._array, starts), counts, steps

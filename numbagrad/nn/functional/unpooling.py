@@ -111,7 +111,7 @@ def _kernel(rank: int, value: Any) -> tuple[Any, ...]:
     return found
 
 
-def _check_places(indices: Array, sizes: tuple[int, ...]) -> None:
+def _check_positions(indices: Array, sizes: tuple[int, ...]) -> None:
     count = int(np.prod(sizes))
     outside = (indices < 0) | (indices >= count)
     if outside.any():
@@ -160,9 +160,9 @@ def _max_unpool_of(rank: int, shapes: str) -> Callable[..., Tensor]:
             sizes, kernel, steps, per_dimension(padding, rank, "padding"), output_size
         )
         if not is_transformed(indices):  # of samples, scatter() checks them all
-            places, count = indices._array, int(np.prod(sizes))
+            positions, count = indices._array, int(np.prod(sizes))
             subject = f"max_unpool{rank}d(): an index"
-            check_inside(subject, places, count, _check_places, places, sizes)
+            check_inside(subject, positions, count, _check_positions, positions, sizes)
         flat = zeros(*leading, int(np.prod(sizes)), dtype=input.dtype, device=input.device)
         made = scatter(flat, -1, indices.flatten(-rank), input.flatten(-rank))
         return made.reshape(*leading, *sizes)
@@ -213,10 +213,10 @@ def _largest_of_windows(
     numbers = (1, 0) if rank == 2 else (0, 1, 2)
     for axis, (size, count, width) in enumerate(zip(sizes, counts, kernel, strict=True)):
         starts = _starts(samples[..., numbers[axis]], size, count, width)
-        places = starts[..., None] + np.arange(width)
+        positions = starts[..., None] + np.arange(width)
         shape = [1] * (2 * rank)
         shape[axis], shape[rank + axis] = count, width
-        where = where * size + places.reshape(*array.shape[:2], *shape)
+        where = where * size + positions.reshape(*array.shape[:2], *shape)
     batch, channels = array.shape[:2]
     where = where.reshape(batch, channels, *counts, math.prod(kernel))
     flat = array.reshape(batch, channels, math.prod(sizes))
@@ -225,7 +225,7 @@ def _largest_of_windows(
     return np.take_along_axis(where, values.argmax(-1)[..., None], -1)[..., 0]
 
 
-_places_of_largest = TensorOperator(
+_positions_of_largest = TensorOperator(
     "fractional_max_pool",
     lambda input, samples, kernel, counts: _largest_of_windows(input, samples, kernel, counts),
     {},
@@ -273,17 +273,19 @@ def _fractional_max_pool(
     batch, channels, *sizes = inputs._array.shape
     if samples is None:
         samples = rand(batch, channels, rank, dtype=input.dtype)
-    for place, (wanted, what) in enumerate(
+    for position, (wanted, what) in enumerate(
         ((batch, "batch"), (channels, "channel"), (rank, "spatial"))
     ):
-        if samples._array.shape[place] != wanted:
-            raise RuntimeError(f"Expect _random_samples.size({place}) equals to input {what} size.")
+        if samples._array.shape[position] != wanted:
+            raise RuntimeError(
+                f"Expect _random_samples.size({position}) equals to input {what} size."
+            )
     for axis, size, count, width in zip(_AXES[rank], sizes, counts, kernel, strict=True):
         if count + width - 1 > size:
             raise RuntimeError(
                 f"{name}(): pool {axis} {width} too large relative to input {axis} {size}"
             )
-    where = _places_of_largest(inputs, samples, kernel, counts)
+    where = _positions_of_largest(inputs, samples, kernel, counts)
     return taken(f"FractionalMaxPool{rank}D", inputs, where, batched, return_indices)
 
 

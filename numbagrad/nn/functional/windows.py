@@ -117,28 +117,28 @@ class Windows(NamedTuple):
             ),
         )
 
-    def places(self, counts: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
+    def positions(self, counts: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
         """For every place of the kernel, where in a padded array its elements lie: an index."""
-        for place in itertools.product(*map(range, self.kernel)):
+        for position in itertools.product(*map(range, self.kernel)):
             slices = [
                 slice(k * d, k * d + s * (n - 1) + 1, s)
-                for k, d, s, n in zip(place, self.dilation, self.stride, counts, strict=True)
+                for k, d, s, n in zip(position, self.dilation, self.stride, counts, strict=True)
             ]
-            yield place, (..., *slices)
+            yield position, (..., *slices)
 
     def scatter(self, windows: Array, sizes: Sequence[int]) -> Array:
         """Adjoint of windows of an array of these sizes: sums (N, C, *kernel, *counts) back."""
         counts = windows.shape[2 + len(self.kernel) :]
         made = np.zeros((*windows.shape[:2], *self._padded_sizes(sizes, counts)), windows.dtype)
-        for place, index in self.places(counts):
-            at_place: Any = (slice(None), slice(None), *place)
-            made[index] += windows[at_place]
+        for position, index in self.positions(counts):
+            at_position: Any = (slice(None), slice(None), *position)
+            made[index] += windows[at_position]
         return np.ascontiguousarray(self._inside(made, sizes))
 
     def sums(self, array: Array, counts: Sequence[int]) -> Array:
         """The sum of every window of an array: (N, C, *counts)."""
         padded = self.padded(array, counts)
         made = np.zeros((*array.shape[:2], *counts), array.dtype)
-        for _, index in self.places(counts):
+        for _, index in self.positions(counts):
             made += padded[index]
         return made

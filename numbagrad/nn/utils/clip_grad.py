@@ -39,12 +39,12 @@ def get_total_norm(
     """
     norm_type = float(norm_type)
     found = _list(tensors)
-    for place, each in enumerate(found):
+    for position, each in enumerate(found):
         if not isinstance(each, Tensor):
             kind = RuntimeError if each is None else TypeError
             raise kind(
-                f"get_total_norm(): expected Tensor as element {place} of argument 'tensors', but "
-                f"got {given_for_tensor(each)}"
+                f"get_total_norm(): expected Tensor as element {position} of argument 'tensors', "
+                f"but got {given_for_tensor(each)}"
             )
     norms = [each.norm(norm_type) for each in found]
     if not norms:

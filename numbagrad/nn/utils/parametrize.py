@@ -59,10 +59,10 @@ def _check_kept(what: str, flag: str, names: tuple[str, str], old: Tensor, new: 
     for attribute in ("dtype", "shape"):
         before, after = getattr(old, attribute), getattr(new, attribute)
         if before != after:
-            place = [name.format(attribute=attribute) for name in names]
+            position = [name.format(attribute=attribute) for name in names]
             raise ValueError(
                 f"{what} may not change the {attribute} of the tensor, unless {flag}`unsafe` flag "
-                f"is enabled.\n{place[0]}: {before}\n{place[1]}: {after}"
+                f"is enabled.\n{position[0]}: {before}\n{position[1]}: {after}"
             )
 
 

@@ -150,8 +150,10 @@ class PruningContainer(BasePruningMethod):
         """The mask of the last method over what those before have left."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
-        place = _left(method, t, default_mask)
-        mask[place] = method.compute_mask(t[place], default_mask=default_mask[place]).to(mask.dtype)
+        position = _left(method, t, default_mask)
+        mask[position] = method.compute_mask(t[position], default_mask=default_mask[position]).to(
+            mask.dtype
+        )
         return mask
 
 
@@ -253,10 +255,10 @@ class _OfChannels(_ByAmount):
         count = self._count(t.shape[self.dim])
         if not count:
             return default_mask
-        place: list[Any] = [slice(None)] * t.ndim
-        place[self.dim] = self._keep(t.detach(), count)
+        position: list[Any] = [slice(None)] * t.ndim
+        position[self.dim] = self._keep(t.detach(), count)
         mask = zeros_like(t, requires_grad=False)
-        mask[tuple(place)] = 1
+        mask[tuple(position)] = 1
         return mask * default_mask.to(dtype=mask.dtype)
 
 

@@ -136,8 +136,8 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes one; None for None."""
     if permutation is None:
         return None
-    places = arange(permutation.numel())
-    return empty_like(permutation).scatter_(0, permutation, places)
+    positions = arange(permutation.numel())
+    return empty_like(permutation).scatter_(0, permutation, positions)
 
 
 def pack_padded_sequence(
@@ -183,10 +183,10 @@ def pack_padded_sequence(
         counts = [counts[k] for k in order]
     sizes = _batch_sizes(counts)
     # Where each packed element lies among those of the input, all in a row.
-    places = _places(sizes, order, steps if batch_first else 1, 1 if batch_first else batch)
+    positions = _positions(sizes, order, steps if batch_first else 1, 1 if batch_first else batch)
     rows = input.reshape(steps * batch, *shape[2:])
     return PackedSequence(
-        rows.index_select(0, _constant(places, input)),
+        rows.index_select(0, _constant(positions, input)),
         tensor(sizes, device=CPU),
         None if order is None else _constant(order, input),
     )
@@ -223,7 +223,7 @@ def _batch_sizes(counts: list[int]) -> list[int]:
     return sizes
 
 
-def _places(sizes: list[int], order: Any, per_sequence: int, per_step: int) -> Any:
+def _positions(sizes: list[int], order: Any, per_sequence: int, per_step: int) -> Any:
     """Places of packed elements in memory in which steps and sequences have the given distances."""
     sequences = np.concatenate([np.arange(size) for size in sizes])
     if order is not None:
@@ -264,12 +264,12 @@ def pad_packed_sequence(
         steps = total_length
     indices = sequence.sorted_indices
     order = None if indices is None else np.array(indices.tolist())
-    places = _places(sizes, order, steps if batch_first else 1, 1 if batch_first else batch)
+    positions = _positions(sizes, order, steps if batch_first else 1, 1 if batch_first else batch)
     data = sequence.data
     rest = data.shape[1:]
     padded = full((steps * batch, *rest), padding_value, dtype=data.dtype, device=data.device)
-    padded = padded.index_copy(0, _constant(places, data), data)
-    counts = np.bincount(places // steps if batch_first else places % batch)
+    padded = padded.index_copy(0, _constant(positions, data), data)
+    counts = np.bincount(positions // steps if batch_first else positions % batch)
     shape = (batch, steps) if batch_first else (steps, batch)
     return padded.reshape(*shape, *rest), tensor(counts, device=CPU)
 

@@ -157,9 +157,9 @@ class _Parameter:
         if not any([accepts(value) for accepts in self.accepts]):
             if self.wanted == "Tensor":
                 require_tensor(function, value, self.name, self.position)
-            place = f" (position {self.position})" if self.position else ""
+            position = f" (position {self.position})" if self.position else ""
             raise TypeError(
-                f"{function}(): argument '{self.name}'{place} must be {self.wanted}, not "
+                f"{function}(): argument '{self.name}'{position} must be {self.wanted}, not "
                 f"{type_name(value)}"
             )
         if self.wanted == "tuple of Tensors" and isinstance(value, (list, tuple)):
@@ -311,10 +311,10 @@ class Kinds:
             fitting.append((form, name, given[name]))
         if len({(name, form.wanted(name)) for form, name, _ in fitting}) == 1:  # all want the same
             form, name, value = fitting[0]
-            place = list(form.parameters).index(name) + self.first
-            where = "" if name in keywords else f" (position {place})"
+            position = list(form.parameters).index(name) + self.first
+            where = "" if name in keywords else f" (position {position})"
             if form.wanted(name) == "Tensor":
-                require_tensor(self.name, value, name, place)
+                require_tensor(self.name, value, name, position)
             raise TypeError(
                 f"{self.name}(): argument '{name}'{where} must be {form.wanted(name)}, not "
                 f"{type_name(value)}"

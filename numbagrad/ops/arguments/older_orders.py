@@ -108,8 +108,8 @@ def _given(
     """The arguments by the names of a form; None if they are not of its number and kinds."""
     if of_tensor:
         names = list(form.parameters)
-        place = names.index("input")
-        arguments = [*arguments[1 : place + 1], arguments[0], *arguments[place + 1 :]]
+        position = names.index("input")
+        arguments = [*arguments[1 : position + 1], arguments[0], *arguments[position + 1 :]]
     given = form.given(arguments, dict(keywords))
     return None if given is None or form.wrong(given) is not None else given
 

@@ -39,8 +39,8 @@ def sizes_of(arguments: Sequence[Any]) -> Shape:
 def _converted(sizes: Sequence[Any]) -> Shape:
     """Sizes as ints; as in torch a bool is refused in the first place only."""
     found = []
-    for place, size in enumerate(sizes):
-        known = place and isinstance(size, bool)
+    for position, size in enumerate(sizes):
+        known = position and isinstance(size, bool)
         found.append(int(size) if known else as_int(size, "sizes must be ints, but got"))
     return tuple(found)
 
@@ -92,8 +92,8 @@ def dimension(rank: int, dim: int) -> int:
 def dimensions(rank: int, dims: Sequence[int]) -> list[int]:
     """Dimensions counted from 0, each at most once."""
     found = [dimension(rank, dim) for dim in dims]
-    for place, dim in enumerate(found):
-        if dim in found[:place]:
+    for position, dim in enumerate(found):
+        if dim in found[:position]:
             raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
     return found
 
@@ -103,16 +103,16 @@ def complete_shape(shape: Shape, count: int) -> Shape:
     """``shape`` with its -1 replaced, for a tensor of ``count`` elements."""
     known = 1
     unknown = -1
-    for place, size in enumerate(shape):
+    for position, size in enumerate(shape):
         if size >= 0:
             known *= size
         elif size == -1:
             if unknown >= 0:
                 raise RuntimeError("only one dimension can be inferred")
-            unknown = place
+            unknown = position
         else:
             raise RuntimeError(
-                f"invalid shape dimension {size} at index {place} of shape {list(shape)}"
+                f"invalid shape dimension {size} at index {position} of shape {list(shape)}"
             )
     if unknown < 0:
         if known == count:
@@ -148,17 +148,17 @@ def expansion(own: Shape, own_strides: Shape, shape: Shape) -> tuple[Shape, Shap
     if added < 0 or min(shape[:added], default=0) < 0:
         raise _bad_expand(own, shape)
     complete, strides = list(shape), [0] * len(shape)
-    for place, (old, stride) in enumerate(zip(own, own_strides, strict=True), added):
-        new = shape[place]
+    for position, (old, stride) in enumerate(zip(own, own_strides, strict=True), added):
+        new = shape[position]
         if new in (old, -1):
-            complete[place] = old
-            strides[place] = stride
+            complete[position] = old
+            strides[position] = stride
         elif old != 1 or new < 0:
             raise _bad_expand(own, shape)
     if own:  # of a new dimension that repeats nothing
-        for place in range(added - 1, -1, -1):
-            if complete[place] == 1:
-                strides[place] = complete[place + 1] * strides[place + 1]
+        for position in range(added - 1, -1, -1):
+            if complete[position] == 1:
+                strides[position] = complete[position + 1] * strides[position + 1]
     return tuple(complete), tuple(strides)
 
 
@@ -170,16 +170,16 @@ def _bad_expand(own: Shape, shape: Shape) -> RuntimeError:
             f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor "
             f"({len(own)})"
         )
-    for place, size in enumerate(shape):
-        if place < added and size < 0:
+    for position, size in enumerate(shape):
+        if position < added and size < 0:
             return RuntimeError(
                 f"The expanded size of the tensor ({size}) isn't allowed in a leading, "
-                f"non-existing dimension {place}"
+                f"non-existing dimension {position}"
             )
-        if place >= added and own[place - added] not in (1, size) and size != -1:
+        if position >= added and own[position - added] not in (1, size) and size != -1:
             return RuntimeError(
                 f"The expanded size of the tensor ({size}) must match the existing size "
-                f"({own[place - added]}) at non-singleton dimension {place}.  Target sizes: "
+                f"({own[position - added]}) at non-singleton dimension {position}.  Target sizes: "
                 f"{list(shape)}.  Tensor sizes: {list(own)}"
             )
     return RuntimeError(f"expand: the sizes {list(shape)} are negative")

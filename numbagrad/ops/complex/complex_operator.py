@@ -251,7 +251,7 @@ class ComplexOperator(PointwiseOperator):
             derived = self._tangents[which] = self._make_tangent(which)
         pushed, uses = derived
         sources = (primals, tangents, results)
-        return (pushed(*[sources[source][place] for source, place in uses]),)
+        return (pushed(*[sources[source][position] for source, position in uses]),)
 
     def _make_tangent(self, which: tuple[bool, ...]) -> Any:
         formula = self.program.formula
@@ -357,8 +357,8 @@ class ComplexGradientRule:
                 tuple([kinds[x] for x in names]),
                 value,
             )
-            places = [together.index(x) for x in names[1:]]
-            self._single.append((needed.index(group), made, places))
+            positions = [together.index(x) for x in names[1:]]
+            self._single.append((needed.index(group), made, positions))
 
     def _summed(self, group: int, grad: Any) -> Any:
         names = self.operator.program.formula.inputs
@@ -386,10 +386,10 @@ class ComplexGradientRule:
     def record(self, grad: Tensor, arguments: list[Any]) -> tuple[Any, ...]:
         """The gradients as operators, recorded if this thread records."""
         placed: list[Any] = [None] * len(self.needed)
-        for place in self._passed:
-            placed[place] = grad
-        for place, operator, places in self._single:
-            placed[place] = operator(grad, *[arguments[k] for k in places])
+        for position in self._passed:
+            placed[position] = grad
+        for position, operator, positions in self._single:
+            placed[position] = operator(grad, *[arguments[k] for k in positions])
         return tuple(placed)
 
 

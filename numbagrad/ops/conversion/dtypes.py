@@ -262,5 +262,5 @@ def cuda(
     Raises:
         AssertionError: without a GPU, as torch does where it was built without CUDA.
     """
-    place = "cuda" if device is None else device
-    return to(self, place, non_blocking=non_blocking, memory_format=memory_format)
+    position = "cuda" if device is None else device
+    return to(self, position, non_blocking=non_blocking, memory_format=memory_format)

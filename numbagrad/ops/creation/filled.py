@@ -256,11 +256,11 @@ def empty_permuted(
             "Number of dimensions in size does not match the length of the physical_layout; i.e. "
             f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
         )
-    for place, dim in enumerate(order):
+    for position, dim in enumerate(order):
         if not 0 <= dim < len(shape):
             raise RuntimeError(
                 f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got "
-                f"{dim} at index {place})"
+                f"{dim} at index {position})"
             )
     if len(set(order)) != len(order):
         raise RuntimeError(f"Duplicate dim not allowed in physical_layout {list(order)}")

@@ -103,7 +103,7 @@ def _filled(
     return make
 
 
-def _place_of(out: Tensor | None, where: Backend | None) -> Backend | None:
+def _position_of(out: Tensor | None, where: Backend | None) -> Backend | None:
     """The backend whose numbers are drawn: that of ``out``, or that of the device."""
     return where if out is None else foreign(out._array)
 
@@ -134,7 +134,7 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
     ) -> Tensor:
         where = home_of_new(name, device, layout, pin_memory)
         kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
-        make = _filled(kind, partial(fill, generator), _place_of(out, where))
+        make = _filled(kind, partial(fill, generator), _position_of(out, where))
         return _new(shape_of(name, sizes, size), make, requires_grad, out)
 
     function.__name__ = function.__qualname__ = name
@@ -206,7 +206,7 @@ def randint(
     make = _filled(
         kind_of_new("randint", dtype, out, int64.numpy),
         lambda array: filling.fill_randint(generator, array, low, high),
-        _place_of(out, where),
+        _position_of(out, where),
     )
     return _new(shape_of("randint", (), size), make, requires_grad, out)
 
@@ -262,22 +262,22 @@ def randperm(
         checked_number(n - 1, kind)
     if has_samples():
         return _new((n,), lambda shape: _permutations(generator, shape, kind), requires_grad)
-    place = _place_of(out, where)
-    if place is not None and place.generator_class is not None:
-        return leaf(_permutation_elsewhere(generator, n, kind, place), requires_grad, out)
+    position = _position_of(out, where)
+    if position is not None and position.generator_class is not None:
+        return leaf(_permutation_elsewhere(generator, n, kind, position), requires_grad, out)
     array = capture.drawn(partial(_permutation, generator), n, kind)
     return leaf(array, requires_grad, out, where)
 
 
 def _permutation_elsewhere(
-    generator: Generator | None, n: int, kind: np.dtype[Any], place: Backend
+    generator: Generator | None, n: int, kind: np.dtype[Any], position: Backend
 ) -> Array:
     """The order of random keys of 64 bits; that two are equal is as good as impossible."""
     if n < 0:
         raise RuntimeError(f"randperm: n must be non-negative, got {n}")
-    keys = new_array((n,), int64.numpy, place)
+    keys = new_array((n,), int64.numpy, position)
     filling.fill_randint(generator, keys, -(1 << 63))
-    order: Array = place.argsort(keys, 0, False)
+    order: Array = position.argsort(keys, 0, False)
     return order if kind == int64.numpy else convert(order, kind)
 
 
@@ -321,7 +321,7 @@ def normal(
         make = _filled(
             kind_of_new("normal", dtype, out, without="biu"),
             lambda array: filling.fill_normal(generator, array, float(mean), float(std)),
-            _place_of(out, where),
+            _position_of(out, where),
         )
         return _new(shape_of("normal", (), size), make, requires_grad, out)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
@@ -336,12 +336,14 @@ def normal(
         refuse_same(*tensors)
         return _normal_of_operators(generator, shape, kind, mean, std)
     given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
-    if (place := shared_by("normal", given)) is not None and place.generator_class is not None:
+    if (
+        position := shared_by("normal", given)
+    ) is not None and position.generator_class is not None:
         if isinstance(std, Tensor):
             check_signs("normal(): an element of std", std._array, _check_deviations)
         else:
             _check_deviations(std)
-        array = _normal_elsewhere(generator, new_array(shape, kind, place), mean, std)
+        array = _normal_elsewhere(generator, new_array(shape, kind, position), mean, std)
     else:
         array = capture.drawn(partial(_normal, generator), shape, kind, *given)
     result = leaf(array, requires_grad, out)
@@ -490,9 +492,9 @@ def multinomial(
         samples = _new((), lambda shape: np.zeros(shape, input._array.dtype), False)
         made: Tensor = _multinomial(input.detach() + samples, generator, num_samples, replacement)
         return made
-    if (place := foreign(input._array)) is not None and place.generator_class is not None:
+    if (position := foreign(input._array)) is not None and position.generator_class is not None:
         capture.refuse("random numbers on another device")
-        generator = place.generator_on_host(generator, input._array)
+        generator = position.generator_on_host(generator, input._array)
     draw = partial(filling.multinomial, generator)
     drawn = capture.drawn(draw, input._array, num_samples, replacement)
     return leaf(drawn, False, out)

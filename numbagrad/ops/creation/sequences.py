@@ -171,10 +171,10 @@ def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray
         step = half_precision.readable(half_precision.converted(np.array(step), kind))
     step = float(step)
     # Products of float32 numbers are exact in float64, so these sums round once, as torch's do.
-    places = np.arange(steps, dtype=np.float64)
+    positions = np.arange(steps, dtype=np.float64)
     half = steps // 2
-    made = float(first) + step * places
-    made[half:] = float(last) - step * (steps - 1 - places[half:])
+    made = float(first) + step * positions
+    made[half:] = float(last) - step * (steps - 1 - positions[half:])
     return made
 
 

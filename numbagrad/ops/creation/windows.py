@@ -42,9 +42,9 @@ def _window(
             f"{name} requires non-negative window_length, got window_length={length}"
         )
     steps = length if periodic else length - 1
-    places = np.arange(length) / steps if length > 1 else np.full(length, 0.5)
+    positions = np.arange(length) / steps if length > 1 else np.full(length, 0.5)
     return leaf(
-        half.converted(shape(places), kind), options.get("requires_grad", False), None, where
+        half.converted(shape(positions), kind), options.get("requires_grad", False), None, where
     )
 
 

@@ -55,12 +55,12 @@ def _gradient_of_largest(
     grad: Any, weight_shape: tuple[int, ...], result1: Tensor
 ) -> Tensor | None:
     """Each element that is a maximum gets the gradient of that."""
-    values, places = grad[0], result1.detach()
+    values, positions = grad[0], result1.detach()
     if values is None:
         return None
-    values = values.masked_fill(places < 0, 0)
+    values = values.masked_fill(positions < 0, 0)
     zeros = new_tensor(filled_like(values._array, weight_shape, values._array.dtype, 0))
-    return scatter_add_operator(zeros, 0, places.clamp(min=0), values)
+    return scatter_add_operator(zeros, 0, positions.clamp(min=0), values)
 
 
 #: (weight, indices, starts, padding) -> maxima, and the rows that they come from.

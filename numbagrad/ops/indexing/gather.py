@@ -106,11 +106,11 @@ def check_index(name: str, input: Tensor, dim: int, index: Tensor) -> Array:
     if is_transformed(index):
         return index._array
     array = index_of(name, index)
-    _check_places(name, input._array, dim, array)
+    _check_positions(name, input._array, dim, array)
     return array
 
 
-def _check_places(name: str, array: Array, dim: int, index: Array) -> None:
+def _check_positions(name: str, array: Array, dim: int, index: Array) -> None:
     """Raise torch's errors for an index of another rank than the array, or out of range."""
     if max(array.ndim, 1) != max(index.ndim, 1):
         other = "input" if name == "gather" else "self"
@@ -141,12 +141,12 @@ def _gathered(array: Array, dim: int, index: Array) -> Array:
         made = copies.read_elements(array, dim, index)
         if made is not None:
             return made
-    _check_places("gather", array, dim, index)
-    for place, (size, limit) in enumerate(zip(index.shape, array.shape, strict=False)):
-        if place != dim and size > limit:
+    _check_positions("gather", array, dim, index)
+    for position, (size, limit) in enumerate(zip(index.shape, array.shape, strict=False)):
+        if position != dim and size > limit:
             raise RuntimeError(
-                f"Size does not match at dimension {place} expected index {list(index.shape)} to "
-                f"be no larger than self {list(array.shape)} apart from dimension {dim}"
+                f"Size does not match at dimension {position} expected index {list(index.shape)} "
+                f"to be no larger than self {list(array.shape)} apart from dimension {dim}"
             )
     return executor.gather(array, dim, index)
 
@@ -290,8 +290,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     dim = dimension(len(own), dim)
     rest = common_shape([(*shape[:dim], 1, *shape[dim + 1 :]) for shape in (own, given)])
     spread = [(*rest[:dim], shape[dim], *rest[dim + 1 :]) for shape in (own, given)]
-    places = from_zero(expand(indices, spread[1]), own[dim])
-    return gather(expand(input, spread[0]), dim, places)
+    positions = from_zero(expand(indices, spread[1]), own[dim])
+    return gather(expand(input, spread[0]), dim, positions)
 
 
 # --- one dimension, by a vector -------------------------------------------------------------------
@@ -358,8 +358,8 @@ def _add_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tenso
     if not mapped[2]:
         made: Tensor = operator(input, dim + 1, index, source)
     else:
-        places = rows_of_samples(index, source, dim + 1)
-        made = scatter_add_operator(input, dim + 1, places, source)
+        positions = rows_of_samples(index, source, dim + 1)
+        made = scatter_add_operator(input, dim + 1, positions, source)
     return made.squeeze(1) if scalar else made
 
 
@@ -495,9 +495,9 @@ def embedding(
             f"Long, Int; but got torch.{scalar_type_name(indices.dtype)}Tensor instead (while "
             "checking arguments for embedding)"
         )
-    places = _int64("embedding", indices)
-    found = _embedding.launch(weight, places, padding_idx)
-    return _shared_by_frequency(found, places) if scale_grad_by_freq else found
+    positions = _int64("embedding", indices)
+    found = _embedding.launch(weight, positions, padding_idx)
+    return _shared_by_frequency(found, positions) if scale_grad_by_freq else found
 
 
 _with_shares = TensorOperator(
@@ -508,11 +508,11 @@ _with_shares = TensorOperator(
 )
 
 
-def _shared_by_frequency(rows: Tensor, places: Tensor) -> Tensor:
+def _shared_by_frequency(rows: Tensor, positions: Tensor) -> Tensor:
     """The rows themselves; the gradient of each is divided by how often its place is there."""
     capture.refuse("embedding() with scale_grad_by_freq, which counts indices")
-    _, inverse, counts = np.unique(places._array, return_inverse=True, return_counts=True)
-    shares = (1 / counts)[inverse].reshape(*places._array.shape, 1)
+    _, inverse, counts = np.unique(positions._array, return_inverse=True, return_counts=True)
+    shares = (1 / counts)[inverse].reshape(*positions._array.shape, 1)
     made: Tensor = _with_shares(rows, new_tensor(shares).to(rows.dtype))
     return made
 
@@ -567,18 +567,18 @@ def _take_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tens
         made: Tensor = operator(input, index)
         return made
     rows = input.reshape(size, -1)
-    places = from_zero(with_samples(size, index, mapped[1]), rows._array.shape[1])
-    return gather_operator(rows, 1, places.reshape(size, -1)).view(places._array.shape)
+    positions = from_zero(with_samples(size, index, mapped[1]), rows._array.shape[1])
+    return gather_operator(rows, 1, positions.reshape(size, -1)).view(positions._array.shape)
 
 
 def _put_back(grad: Tensor, shape: tuple[int, ...], index: Tensor) -> Tensor:
     """The gradient of ``take``: zeros with ``grad`` added at the places in a row of all."""
     zeros = _zeros((math.prod(shape),), grad)
     if is_transformed(index):
-        places = reshape(from_zero(index, math.prod(shape)), -1)
+        positions = reshape(from_zero(index, math.prod(shape)), -1)
     else:
-        places = new_tensor(_wrapped(index._array, math.prod(shape)).reshape(-1))
-    added = index_add_operator(zeros, 0, places, reshape(grad, -1))
+        positions = new_tensor(_wrapped(index._array, math.prod(shape)).reshape(-1))
+    added = index_add_operator(zeros, 0, positions, reshape(grad, -1))
     return reshape(added, shape)
 
 

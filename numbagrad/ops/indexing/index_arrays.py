@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 Key = tuple[Any, ...]
 
 
-def _single_place(arrays: Key) -> int:
+def _single_position(arrays: Key) -> int:
     """The dimension that is indexed, if it is one only, else -1."""
     if len(arrays) == 1 or all([x is ALL for x in arrays[:-1]]):
         return len(arrays) - 1
@@ -31,7 +31,7 @@ def _single_place(arrays: Key) -> int:
 
 def taken(array: Array, arrays: Key) -> Array:
     """The elements at a key of index arrays and whole dimensions, contiguous."""
-    dim = _single_place(arrays)
+    dim = _single_position(arrays)
     if dim < 0 and foreign(array) is not None:
         flat, lead, index = _as_rows(array, arrays)
         read = executor.index_select(flat, lead, index.reshape(-1))
@@ -50,7 +50,7 @@ def taken(array: Array, arrays: Key) -> Array:
 
 def _add_values(array: Array, arrays: Key, values: Array) -> None:
     """Add ``values``, of the shape of the indexing result, to ``array`` at the indices."""
-    dim = _single_place(arrays)
+    dim = _single_position(arrays)
     if dim >= 0:
         rank = arrays[dim].ndim
         shape = (*values.shape[:dim], arrays[dim].size, *values.shape[dim + rank :])
@@ -62,9 +62,9 @@ def _add_values(array: Array, arrays: Key, values: Array) -> None:
         executor.index_add(flat, lead, index.reshape(-1), rows)
         _write_back(array, arrays, flat)
         return
-    places = np.arange(array.size).reshape(array.shape)[arrays].reshape(-1)
+    positions = np.arange(array.size).reshape(array.shape)[arrays].reshape(-1)
     flat = np.ascontiguousarray(array).reshape(-1)
-    executor.index_add(flat, 0, places, np.ascontiguousarray(values).reshape(-1))
+    executor.index_add(flat, 0, positions, np.ascontiguousarray(values).reshape(-1))
     if not array.flags.c_contiguous:
         array[...] = flat.reshape(array.shape)
 
@@ -107,10 +107,10 @@ def beside(array: Array, arrays: Key) -> Key:
 
 def _order_of(array: Array, arrays: Key) -> tuple[list[int], int]:
     """The order of dimensions in which the indexed ones follow one another, and their place."""
-    places = [k for k, x in enumerate(arrays) if x is not ALL]
-    if places[-1] - places[0] == len(places) - 1:
-        return list(range(array.ndim)), places[0]
-    return [*places, *[d for d in range(array.ndim) if d not in places]], 0
+    positions = [k for k, x in enumerate(arrays) if x is not ALL]
+    if positions[-1] - positions[0] == len(positions) - 1:
+        return list(range(array.ndim)), positions[0]
+    return [*positions, *[d for d in range(array.ndim) if d not in positions]], 0
 
 
 def _as_rows(array: Array, arrays: Key) -> tuple[Array, int, Array]:

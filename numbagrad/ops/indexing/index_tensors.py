@@ -86,7 +86,7 @@ class _Batch:
             self.index, self.dims = cat([samples, index.transpose(0, 1)], 0), (0, *inner)
             if first:
                 self.source = tuple(range(1, 1 + rank))
-                self.target = tuple([place + first for place in self.source])
+                self.target = tuple([position + first for position in self.source])
 
     def samples_first(self, read: Tensor) -> Tensor:
         """The elements that were read, with the samples first."""

@@ -213,13 +213,13 @@ def _fill_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tens
     elif operator is _index_copy:
         value = one_row(with_samples(size, value, False))
     if mapped[2] or (mapped[3] and operator is not _index_copy):
-        places = rows_of_samples(with_samples(size, index, mapped[2]), input, dim + 1)
+        positions = rows_of_samples(with_samples(size, index, mapped[2]), input, dim + 1)
         made: Tensor
         if not isinstance(value, Tensor):
-            made = scatter_value_operator(input, dim + 1, places, value)
+            made = scatter_value_operator(input, dim + 1, positions, value)
         else:
-            value = value.expand(places._array.shape)
-            made = scatter_source_operator(input, dim + 1, places, value)
+            value = value.expand(positions._array.shape)
+            made = scatter_source_operator(input, dim + 1, positions, value)
     else:
         made = operator(input, dim + 1, index, value)
     return made.squeeze(1) if scalar else made
@@ -292,7 +292,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     size = size_along(input._array, dim)
     array = vector_of("index_fill_", index)
     if is_transformed(index):
-        places = from_zero(index.reshape(-1), size)
+        positions = from_zero(index.reshape(-1), size)
     else:
         array = wrap_indices(
             array,
@@ -301,7 +301,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
                 f"index {bad} is out of bounds for dimension {dim} with size {size}"
             ),
         )
-        places = index_tensor(index, array)
+        positions = index_tensor(index, array)
     if isinstance(value, Tensor) and value.is_complex() and not input.is_complex():
         raise RuntimeError(
             f"index_fill: a {value.dtype} value does not fit the {input.dtype} tensor"
@@ -315,13 +315,13 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             )
     value = as_element(value, input._array.dtype)
     if not isinstance(value, Tensor):
-        return _index_fill(input, dim, places, value)
+        return _index_fill(input, dim, positions, value)
     if value._array.ndim:
         raise RuntimeError(
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)."
         )
-    return _index_fill_tensor(input, dim, places, value)
+    return _index_fill_tensor(input, dim, positions, value)
 
 
 def _fill_repeated(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:

@@ -133,20 +133,20 @@ def _with_strides(view: Array, array: Array, key: Key) -> Array:
     """
     strides = list(view.strides)
     left_out = array.ndim - sum([entry is not None and entry is not Ellipsis for entry in key])
-    source = place = 0
+    source = position = 0
     for entry in key:
         if entry is None:
-            strides[place] = view.itemsize
+            strides[position] = view.itemsize
             if source < array.ndim:
-                strides[place] = array.shape[source] * array.strides[source]
-            place += 1
+                strides[position] = array.shape[source] * array.strides[source]
+            position += 1
         elif entry is Ellipsis:
             source += left_out
-            place += left_out
+            position += left_out
             left_out = 0
         else:
             source += 1
-            place += entry.__class__ is slice
+            position += entry.__class__ is slice
     return executor.strided_view(view, view.shape, tuple(strides))
 
 
@@ -183,7 +183,7 @@ def _get_advanced(self: Tensor, key: Any) -> Tensor:
 def _select_by_tensors(tensor: Tensor, key: Any) -> tuple[Tensor, Any]:
     """The key that remains after the single numbers that stand for one in each sample."""
     entries = list(key) if isinstance(key, (tuple, list)) else [key]
-    place = 0
+    position = 0
     for number, entry in reversed(list(enumerate(entries))):
         single = is_transformed(entry) and entry._array.ndim == 0
         if not single or entry._array.dtype.kind == "b":
@@ -194,8 +194,8 @@ def _select_by_tensors(tensor: Tensor, key: Any) -> tuple[Tensor, Any]:
         chosen = pointwise("where")(chosen < 0, chosen + size, chosen)
         tensor = tensor.index_select(dim, chosen.reshape(1)).squeeze(dim)
         del entries[number]
-        place += 1
-    if not place:
+        position += 1
+    if not position:
         return tensor, key
     return tensor, tuple(entries)
 
@@ -362,9 +362,9 @@ def _set_transformed(tensor: Tensor, key: Any, value: Any) -> None:
     for number, entry in enumerate(entries := list(key) if isinstance(key, tuple) else [key]):
         if is_transformed(entry) and entry._array.ndim == 0:
             entries[number] = reshape(entry, 1)  # a dimension of size 1, which the value lacks
-            place = dimension_of(tensor._array.ndim, entries, number)
-            if value._array.ndim > place - _left_out(entries[:number]):
-                value = value.unsqueeze(place - _left_out(entries[:number]))
+            position = dimension_of(tensor._array.ndim, entries, number)
+            if value._array.ndim > position - _left_out(entries[:number]):
+                value = value.unsqueeze(position - _left_out(entries[:number]))
     subscript = Subscript(tensor._array.shape, tuple(entries))
     target = tensor
     if any([x is not ALL for x in subscript.basic[:-1]]):
@@ -503,9 +503,9 @@ def _check_values(given: tuple[int, ...], own: tuple[int, ...], result: tuple[in
 
 def _result_shape(shape: tuple[int, ...], arrays: Key) -> tuple[int, ...]:
     """The shape of what index arrays take from a tensor of this shape."""
-    places = [k for k, x in enumerate(arrays) if x is not ALL]
-    index_shape = broadcast([arrays[place].shape for place in places])
-    return result_shape(shape, places, index_shape)
+    positions = [k for k, x in enumerate(arrays) if x is not ALL]
+    index_shape = broadcast([arrays[position].shape for position in positions])
+    return result_shape(shape, positions, index_shape)
 
 
 @method("index_put_")

@@ -22,7 +22,7 @@ from ..operators.tensor_operator import TensorOperator
 from ..views.expand import expand
 from ..views.view import reshape
 from .gather import index_select_operator, select_samples
-from .subscript import places_where
+from .subscript import positions_where
 
 __all__ = ["argwhere", "masked_select", "nonzero"]
 
@@ -51,7 +51,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         input = expand(input, shape)
     capture.refuse("masked_select(), whose size depends on values")
     whole = strided_view(array, shape, spread(array, shape))
-    found = places_where(whole.reshape(-1))[0]
+    found = positions_where(whole.reshape(-1))[0]
     return _masked_select(reshape(input, -1), 0, new_tensor(found))
 
 
@@ -74,8 +74,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if array.__class__ is np.ndarray:
         array = half.readable(array)  # the bits of a negative zero are not zero
     if as_tuple:
-        found = places_where(array.reshape(-1) if array.ndim == 0 else array)
-        return tuple([new_tensor(places) for places in found])
+        found = positions_where(array.reshape(-1) if array.ndim == 0 else array)
+        return tuple([new_tensor(positions) for positions in found])
     return new_tensor(capture.call(np.argwhere, array))
 
 

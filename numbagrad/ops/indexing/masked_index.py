@@ -61,5 +61,5 @@ def masked_index_put_accumulate(
     """``input`` with ``values`` added at indices where ``mask`` is true."""
     if not input._array.size:
         return input.clone()
-    places: Any = [None if x is None else where(mask, x, 0) for x in indices]
-    return input.index_put(places, values.masked_fill(~mask, 0), accumulate=True)
+    positions: Any = [None if x is None else where(mask, x, 0) for x in indices]
+    return input.index_put(positions, values.masked_fill(~mask, 0), accumulate=True)

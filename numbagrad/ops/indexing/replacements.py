@@ -123,10 +123,10 @@ def as_strided_scatter(
             )
         offset, own, used = offset - own, 0, input._array.size
     _check_region(used, src, sizes, steps, offset)
-    places = np.asarray(offset)
+    positions = np.asarray(offset)
     for count, step in zip(sizes, steps, strict=True):
-        places = np.add.outer(places, np.arange(count) * step)
-    index = new_tensor(constant_beside(input._array, places.reshape(-1)))
+        positions = np.add.outer(positions, np.arange(count) * step)
+    index = new_tensor(constant_beside(input._array, positions.reshape(-1)))
     source = reshape(src, (-1,)).to(input.dtype)
     shape, strides = input._array.shape, input.stride()
     if not own and used == input._array.size and input.is_contiguous():
@@ -249,8 +249,8 @@ def nanquantile(
         raise RuntimeError("nanquantile() q tensor must be same dtype as the input tensor")
     fractions = fractions_of(q, array)
     q = q if isinstance(q, Tensor) else new_tensor(fractions)
-    place = 0 if dim is None else dimension(array.ndim, dim)
-    rows = reshape(input, (-1,)) if dim is None else input.movedim(place, -1)
+    position = 0 if dim is None else dimension(array.ndim, dim)
+    rows = reshape(input, (-1,)) if dim is None else input.movedim(position, -1)
     ordered = sort(rows, -1).values  # NaN behind all numbers
     counts = (rows == rows).sum(-1, True).to(input.dtype)
     ranks = reshape(q, (-1,)) * (counts - 1).clamp_min(0)
@@ -269,5 +269,5 @@ def nanquantile(
     made = made.movedim(-1, 0)
     kept = made._array.shape[1:]
     if keepdim:
-        kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
+        kept = (1,) * array.ndim if dim is None else (*kept[:position], 1, *kept[position:])
     return unsafe_view(made, (*q._array.shape, *kept))

@@ -58,9 +58,9 @@ def _check_scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Tenso
         index_of(name, index)  # of which torch tells first
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     array = check_index(name, input, dim, index)
-    for place, size in enumerate(array.shape if own else ()):
-        outside = place != dim and size > own[place]
-        if outside or (src is not None and size > (source[place] if source else 1)):
+    for position, size in enumerate(array.shape if own else ()):
+        outside = position != dim and size > own[position]
+        if outside or (src is not None and size > (source[position] if source else 1)):
             text = f"Expected index {list(array.shape)} to be no larger than self {list(own)} apart"
             text += f" from dimension {dim}"
             if src is not None:
@@ -206,7 +206,7 @@ _REDUCTIONS: dict[str, Any] = {
 
 def _reduced(array: Array, dim: int, index: Array, source: Array, reduce: str, own: bool) -> Array:
     result = array.copy("C")
-    places = tuple(
+    positions = tuple(
         [
             index.reshape(-1) if k == dim else grid.reshape(-1)
             for k, grid in enumerate(np.indices(index.shape))
@@ -214,17 +214,17 @@ def _reduced(array: Array, dim: int, index: Array, source: Array, reduce: str, o
     )
     values = source[tuple([slice(size) for size in index.shape])].reshape(-1)
     if result.ndim == 0:
-        result, places = result.reshape(1), (index.reshape(-1),)
+        result, positions = result.reshape(1), (index.reshape(-1),)
     if not own:
         neutral = {"sum": 0, "prod": 1, "mean": 0}.get(reduce)
         if neutral is None:
-            result[places] = values
+            result[positions] = values
         else:
-            result[places] = neutral
-    _REDUCTIONS["sum" if reduce == "mean" else reduce].at(result, places, values)
+            result[positions] = neutral
+    _REDUCTIONS["sum" if reduce == "mean" else reduce].at(result, positions, values)
     if reduce == "mean":
         counts = np.full(result.shape, 1 if own else 0, np.int64)
-        np.add.at(counts, places, 1)
+        np.add.at(counts, positions, 1)
         counts = np.maximum(counts, 1)
         result = result / counts if result.dtype.kind in "fV" else result // counts
     return result.astype(array.dtype, copy=False).reshape(array.shape)

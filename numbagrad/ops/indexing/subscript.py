@@ -164,7 +164,7 @@ class Subscript:
                 if entry.shape != shape[dim : dim + entry.ndim]:
                     unfit = unfit or (entry, len(arrays))
                 basic += [ALL] * entry.ndim
-                arrays += places_where(entry)
+                arrays += positions_where(entry)
                 dim += entry.ndim
                 order += entry.ndim
             else:
@@ -179,7 +179,7 @@ class Subscript:
         self.arrays = _aligned(arrays) if order else ()
 
 
-def places_where(mask: Array) -> tuple[Array, ...]:
+def positions_where(mask: Array) -> tuple[Array, ...]:
     """Indices of the elements that hold, an array for each dimension, on the device of the mask."""
     return tuple(array_namespace(mask).nonzero(mask))
 

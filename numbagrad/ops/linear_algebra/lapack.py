@@ -26,9 +26,9 @@ def inverse(matrices: Array) -> Array:
     try:
         return np.linalg.inv(turned).swapaxes(-1, -2)
     except np.linalg.LinAlgError:
-        place, pivot = _first_singular(matrices)
+        position, pivot = _first_singular(matrices)
     raise LinAlgError(
-        f"linalg.inv: {place}The diagonal element {pivot} is zero, the inversion could not be "
+        f"linalg.inv: {position}The diagonal element {pivot} is zero, the inversion could not be "
         "completed because the input matrix is singular."
     )
 
@@ -42,9 +42,9 @@ def solution(A: Array, B: Array) -> Array:
     try:
         return np.linalg.solve(A, B)
     except np.linalg.LinAlgError:
-        place, _ = _first_singular(A)
+        position, _ = _first_singular(A)
     raise LinAlgError(
-        f"torch.linalg.solve: {place}The solver failed because the input matrix is singular."
+        f"torch.linalg.solve: {position}The solver failed because the input matrix is singular."
     )
 
 
@@ -86,10 +86,10 @@ def _first_singular(matrices: Array) -> tuple[str, int]:
     """Which matrix of a stack is the first without an inverse, and its first zero pivot."""
     pivots = factors(matrices)[2]
     pivot = int(pivots.reshape(-1)[(pivots != 0).reshape(-1).argmax()])
-    return _place(matrices, pivots != 0), max(pivot, 1)
+    return _position(matrices, pivots != 0), max(pivot, 1)
 
 
-def _place(array: Array, wrong: Any) -> str:
+def _position(array: Array, wrong: Any) -> str:
     """Which matrix of a stack is the first ``wrong`` one, as torch writes it; nothing of one."""
     return "" if array.ndim == 2 else f"(Batch element {int(wrong.reshape(-1).argmax())}): "
 
@@ -102,7 +102,7 @@ def svd_of(array: Array, full_matrices: bool = False, name: str = "linalg.svd") 
     wrong = ~np.isfinite(array).all((-2, -1))
     if wrong.any():
         raise LinAlgError(
-            f"{name}: {_place(array, wrong)}The algorithm failed to converge because the input "
+            f"{name}: {_position(array, wrong)}The algorithm failed to converge because the input "
             "matrix contained non-finite values."
         )
     try:
@@ -127,7 +127,7 @@ def cholesky_factors(array: Array) -> Array:
         _, info = each_factor(array)
     order = int(info.reshape(-1)[(info != 0).reshape(-1).argmax()])
     raise LinAlgError(
-        f"linalg.cholesky: {_place(array, info != 0)}The factorization could not be completed "
+        f"linalg.cholesky: {_position(array, info != 0)}The factorization could not be completed "
         f"because the input is not positive-definite (the leading minor of order {order} is not "
         "positive-definite)."
     )

@@ -127,10 +127,10 @@ def _checked(name: str, A: Tensor) -> None:
 
 def _check_zeros(info: Array, name: str) -> None:
     if info.any():
-        place = int(info[info > 0].flat[0])
+        position = int(info[info > 0].flat[0])
         raise LinAlgError(
-            f"{name}: D[{place},{place}] is zero, so that solving with this decomposition would "
-            "divide by zero; linalg.ldl_factor_ex(A) returns it with the place of the zero"
+            f"{name}: D[{position},{position}] is zero, so that solving with this decomposition "
+            "would divide by zero; linalg.ldl_factor_ex(A) returns it with the place of the zero"
         )
 
 

@@ -122,9 +122,9 @@ def _checked(name: str, A: Tensor, pivot: bool) -> None:
 
 def _check_pivots(info: Array, name: str) -> None:
     if info.any():
-        place = int(info[info > 0].flat[0])
+        position = int(info[info > 0].flat[0])
         raise LinAlgError(
-            f"{name}: U[{place},{place}] is zero and using it on lu_solve would result in a "
+            f"{name}: U[{position},{position}] is zero and using it on lu_solve would result in a "
             "division by zero. If you still want to perform the factorization, consider calling "
             "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
         )

@@ -88,7 +88,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     return return_types.linalg_cholesky_ex(adjoint(made) if upper else made, info)
 
 
-def _inverse_or_place(matrix: Array) -> tuple[Array, int]:
+def _inverse_or_position(matrix: Array) -> tuple[Array, int]:
     """The inverse, or zeros and the place of the first zero pivot."""
     try:
         return np.linalg.inv(matrix), 0
@@ -100,7 +100,7 @@ def _inverse_forward(input: Array) -> tuple[Array, Array]:
     try:
         made = np.linalg.inv(input.swapaxes(-1, -2)).swapaxes(-1, -2)
     except np.linalg.LinAlgError:
-        return each_result(_inverse_or_place, input)
+        return each_result(_inverse_or_position, input)
     return made, np.zeros(input.shape[:-2], np.int32)
 
 
@@ -114,10 +114,10 @@ _inv_ex = TensorOperator(
 
 def _check_pivots(info: Array, name: str) -> None:
     if info.any():
-        place = int(info[info > 0].flat[0])
+        position = int(info[info > 0].flat[0])
         raise LinAlgError(
-            f"{name}: The diagonal element {place} is zero, the inversion could not be completed "
-            "because the input matrix is singular."
+            f"{name}: The diagonal element {position} is zero, the inversion could not be "
+            "completed because the input matrix is singular."
             if name == "linalg.inv_ex"
             else f"{name}: The solver failed because the input matrix is singular."
         )

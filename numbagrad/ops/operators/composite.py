@@ -151,7 +151,7 @@ class Composite(Operator):
             if intercepted
             else pair.forward(*tensors)
         )
-        array = made[pair.place] if pair.view is None else pair.array_of(made)
+        array = made[pair.position] if pair.view is None else pair.array_of(made)
         if pair.differentiable:
             result = native_launchers.calls.attach(
                 array, pair.node, tuple(tensors), pair.saves(tensors)

@@ -41,7 +41,7 @@ class Pair(ProgramPair):
         needed: for every tensor among them, in order, whether it needs a gradient.
 
     Attributes:
-        forward: called with the tensors; returns arrays, see :meth:`array_of` and ``places``.
+        forward: called with the tensors; returns arrays, see :meth:`array_of` and ``positions``.
         saved: which of the tensors a node saves, by their number: those that the backward reads,
             as many as ``read``, then those that its derivatives depend on.
 
@@ -86,12 +86,12 @@ class Pair(ProgramPair):
             for view in trace.results
         ]
         #: Which of what the forward made the first result is, and how it lies there if not whole.
-        self.place, self.view = self._results[0]
+        self.position, self.view = self._results[0]
         #: Whether the definition returns one tensor, and no tuple.
         self.single = trace.single
         self.forward = _with_constants(ProgramCall(program), constants)
         #: Arrays of the forward that the backward is given.
-        self.places = [memories.index(memory) for memory in kept]
+        self.positions = [memories.index(memory) for memory in kept]
         self.saved: tuple[int, ...] = ()
         self.read = 0
         if differentiable:
@@ -103,7 +103,7 @@ class Pair(ProgramPair):
             self._backwards[result.strides] = first
             self.nbytes += first.nbytes
         #: The tensors, and the arrays of the forward, that a node keeps.
-        self.saves, self.keeps = _getter(self.saved), _getter(self.places)
+        self.saves, self.keeps = _getter(self.saved), _getter(self.positions)
         self.nbytes += program.arena_bytes
 
     @property
@@ -124,14 +124,14 @@ class Pair(ProgramPair):
             return ()
         forms = [argument for argument in self._arguments if isinstance(argument, Form)]
         results = self.program.results
-        values = [*[forms[k] for k in self.saved], *[results[k].array for k in self.places]]
+        values = [*[forms[k] for k in self.saved], *[results[k].array for k in self.positions]]
         name = self.node.__name__ if self.node is not None else self.ends_in
         return ((name, tuple(map(described, values))),)
 
     def array_of(self, made: tuple[Array, ...], number: int = 0) -> Array:
         """A result among what the forward made."""
-        place, view = self._results[number]
-        return made[place] if view is None else as_view(made[place], view)
+        position, view = self._results[number]
+        return made[position] if view is None else as_view(made[position], view)
 
     def further(self, made: tuple[Array, ...]) -> list[Tensor]:
         """The results after the first, which have no gradient."""
@@ -169,15 +169,15 @@ class Pair(ProgramPair):
         """
         known = dict(zip(self.saved, saved, strict=True))
         arguments: list[Any] = []
-        place = 0
+        position = 0
         for argument in self._arguments:
             if isinstance(argument, Form):
-                tensor = known.get(place)
+                tensor = known.get(position)
                 if tensor is None:
                     tensor = new_tensor(np.zeros(argument.shape, argument.dtype))
-                    tensor._requires_grad = self.needed[place]
+                    tensor._requires_grad = self.needed[position]
                 argument = tensor
-                place += 1
+                position += 1
             arguments.append(argument)
         return gradients_of(self.definition, arguments, self.needed, [grad])
 
@@ -334,38 +334,40 @@ class _Backward:
             elif view.memory is trace.incoming.memory:
                 self._makers.append((-1, None if view == trace.incoming else view))
             elif view.memory in memories:
-                place = memories.index(view.memory)
-                self._makers.append((place, None if _is_whole(view) else view))
+                position = memories.index(view.memory)
+                self._makers.append((position, None if _is_whole(view) else view))
             else:
                 raise CannotTrace("a gradient that is an input")
         #: The same where each is all of a result, as almost always.
-        self._places: list[Any] | None = None
+        self._positions: list[Any] | None = None
         if all([x is None or (x[0] >= 0 and x[1] is None) for x in self._makers]):
-            self._places = [None if x is None else x[0] for x in self._makers]
+            self._positions = [None if x is None else x[0] for x in self._makers]
 
     def __call__(
         self, grad: Tensor, saved: Sequence[Tensor], kept: Sequence[Array]
     ) -> tuple[Tensor | None, ...]:
         made = self._call(grad, *saved, *map(new_tensor, kept))
-        places = self._places
-        if places is not None:
-            return tuple([None if k is None else new_tensor(made[k]) for k in places])
+        positions = self._positions
+        if positions is not None:
+            return tuple([None if k is None else new_tensor(made[k]) for k in positions])
         return tuple([None if x is None else self._gradient(grad, made, *x) for x in self._makers])
 
     @staticmethod
-    def _gradient(grad: Tensor, made: tuple[Array, ...], place: int, view: View | None) -> Tensor:
-        if place < 0:
+    def _gradient(
+        grad: Tensor, made: tuple[Array, ...], position: int, view: View | None
+    ) -> Tensor:
+        if position < 0:
             return grad if view is None else new_tensor(as_view(grad._array, view))
-        return new_tensor(made[place] if view is None else as_view(made[place], view))
+        return new_tensor(made[position] if view is None else as_view(made[position], view))
 
 
-def _getter(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+def _getter(positions: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     """``f(values)``: those in these places."""
-    if len(places) > 1:
-        return operator.itemgetter(*places)
-    if places:
-        (place,) = places
-        return lambda values: (values[place],)
+    if len(positions) > 1:
+        return operator.itemgetter(*positions)
+    if positions:
+        (position,) = positions
+        return lambda values: (values[position],)
     return lambda values: ()
 
 

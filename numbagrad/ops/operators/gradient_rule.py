@@ -106,7 +106,7 @@ class GradientRule:
     """
 
     __slots__ = ("needed", "uses", "uses_result", "nothing", "joint", "launch", "_passed",
-                 "_places", "_single", "operator")  # fmt: skip
+                 "_positions", "_single", "operator")  # fmt: skip
 
     def __init__(self, operator: PointwiseOperator, needed: tuple[int | None, ...]):
         self.needed = needed
@@ -117,7 +117,7 @@ class GradientRule:
         computed = [group for group in groups if group not in passed]
         #: Where the incoming gradient goes as it is, and where the outputs of ``joint`` go.
         self._passed = tuple([needed.index(group) for group in passed])
-        self._places = tuple([needed.index(group) for group in computed])
+        self._positions = tuple([needed.index(group) for group in computed])
         self.joint = self._derived(computed) if computed else None
         self._single: list[tuple[PointwiseOperator, tuple[int, ...]]] | None = None
         names = operator.formula.inputs
@@ -132,12 +132,12 @@ class GradientRule:
         if not native_launchers.ready():
             return
         assert self.joint is not None
-        places = [layout.PLACE_NOTHING] * len(self.needed)
-        for place in self._passed:
-            places[place] = layout.PLACE_PASSED
-        for output, place in enumerate(self._places):
-            places[place] = layout.PLACE_OUTPUT + output
-        found = native_launchers.gradient_launcher(self.joint.program, places)
+        positions = [layout.SOURCE_NOTHING] * len(self.needed)
+        for position in self._passed:
+            positions[position] = layout.SOURCE_PASSED
+        for output, position in enumerate(self._positions):
+            positions[position] = layout.SOURCE_OUTPUT + output
+        found = native_launchers.gradient_launcher(self.joint.program, positions)
         if found is not None:
             self.launch = found
 
@@ -205,34 +205,34 @@ class GradientRule:
         if count == 1:
             return (result,)
         if count == 2 and not self._passed:
-            return (result, None) if self._places[0] == 0 else (None, result)
+            return (result, None) if self._positions[0] == 0 else (None, result)
         return self._placed(grad, (result,))
 
     def _placed(self, grad: Tensor, results: Sequence[Tensor]) -> tuple[Any, ...]:
         placed: list[Any] = [None] * len(self.needed)
-        for place in self._passed:
-            placed[place] = grad
-        for place, result in zip(self._places, results, strict=True):
-            placed[place] = result
+        for position in self._passed:
+            placed[position] = grad
+        for position, result in zip(self._positions, results, strict=True):
+            placed[position] = result
         return tuple(placed)
 
     def record(self, grad: Tensor, arguments: list[Any]) -> tuple[Any, ...]:
         """The gradients as recorded operators, for gradients of higher order."""
         assert self.joint is not None
-        if len(self._places) == 1:
+        if len(self._positions) == 1:
             return self._placed(grad, [self.joint(grad, *arguments)])
         single = self._single
         if single is None:
             order = self.joint.formula.inputs[1:]
             single = []
-            for place in self._places:
-                operator = self._derived([self.needed[place]])  # type: ignore[list-item]
-                places = tuple([order.index(x) for x in operator.formula.inputs[1:]])
-                single.append((operator, places))
+            for position in self._positions:
+                operator = self._derived([self.needed[position]])  # type: ignore[list-item]
+                positions = tuple([order.index(x) for x in operator.formula.inputs[1:]])
+                single.append((operator, positions))
             self._single = single
         return self._placed(
             grad,
-            [operator(grad, *[arguments[i] for i in places]) for operator, places in single],
+            [operator(grad, *[arguments[i] for i in positions]) for operator, positions in single],
         )
 
 

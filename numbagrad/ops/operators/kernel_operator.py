@@ -31,13 +31,13 @@ Array = np.ndarray[Any, Any]
 class KernelNode(Node):
     """The node of a :class:`KernelOperator`. Subclasses are named as torch's nodes."""
 
-    __slots__ = ("arguments", "places", "needed", "kept", "_output_count")
+    __slots__ = ("arguments", "positions", "needed", "kept", "_output_count")
 
     operator: KernelOperator
     #: The arguments, with None in the places of Tensors.
     arguments: tuple[Any, ...]
     #: The places of the Tensors among them, and which of these need a gradient.
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     needed: tuple[bool, ...]
     #: Arrays that the forward made for the backward.
     kept: tuple[Array, ...]
@@ -45,10 +45,10 @@ class KernelNode(Node):
     def backward(self, *grads: Any) -> tuple[Any, ...]:
         """The gradients of the Tensors among the arguments, None where none is needed."""
         saved = self.unpack()
-        count = len(self.places)
+        count = len(self.positions)
         arguments = list(self.arguments)
-        for place, tensor in zip(self.places, saved[:count], strict=True):
-            arguments[place] = tensor
+        for position, tensor in zip(self.positions, saved[:count], strict=True):
+            arguments[position] = tensor
         if grad_mode.enabled or is_transformed(grads) or is_transformed(saved):
             return gradients_of(self.operator.definition, arguments, self.needed, grads)
         results = [x._array for x in saved[count:]]
@@ -125,15 +125,15 @@ class KernelOperator(Operator):
     def finish(self, made: Any, arguments: Sequence[Any]) -> Any:
         """The results as Tensors, with a node that keeps the rest."""
         results = tuple([new_tensor(x) for x in made[: self.outputs]])
-        places = [k for k, x in enumerate(arguments) if isinstance(x, Tensor)]
-        needed = tuple([arguments[k]._requires_grad for k in places])
+        positions = [k for k, x in enumerate(arguments) if isinstance(x, Tensor)]
+        needed = tuple([arguments[k]._requires_grad for k in positions])
         if grad_mode.enabled and True in needed:
-            given = [arguments[k] for k in places]
+            given = [arguments[k] for k in positions]
             entries = [save(x) for x in given]
             entries += [save_output(results[number], number) for number in range(self._reads)]
             node = new_node(self._node, tuple([edge_of(x) for x in given]), tuple(entries))
             node.arguments = tuple([None if isinstance(x, Tensor) else x for x in arguments])
-            node.places, node.needed = tuple(places), needed
+            node.positions, node.needed = tuple(positions), needed
             node.kept = tuple(made[self.outputs :])
             node._output_count = self.outputs
             produce(node, *results)
@@ -142,6 +142,8 @@ class KernelOperator(Operator):
     def calls_of(self, node: Any, recall: Any) -> Iterable[list[Any]]:
         """The call that leaves such a node, which keeps all arguments."""
         arguments = list(node.arguments)
-        for place, edge, tensor in zip(node.places, node.next_edges, node.unpack(), strict=False):
-            arguments[place] = tensor if edge is None else recall.operand(edge, tensor)
+        for position, edge, tensor in zip(
+            node.positions, node.next_edges, node.unpack(), strict=False
+        ):
+            arguments[position] = tensor if edge is None else recall.operand(edge, tensor)
         return [arguments]

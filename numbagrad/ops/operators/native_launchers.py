@@ -229,14 +229,14 @@ def operator_launcher(program: PointwiseProgram, recorded: bool) -> Callable[...
 
 
 def gradient_launcher(
-    program: PointwiseProgram, places: Sequence[int]
+    program: PointwiseProgram, positions: Sequence[int]
 ) -> Callable[..., Any] | None:
-    """``launch(node, grad)`` of a gradient whose inputs get what ``places`` says, PLACE words."""
+    """``launch(node, grad)`` of a gradient whose inputs get what ``positions`` says."""
     launch = _native(program, "pointwise_gradients")
     if launch is not None:
         table = program.table().record  # type: ignore[union-attr]
-        table.inputs = len(places)
-        table.places = _packed(places)
+        table.inputs = len(positions)
+        table.positions = _packed(positions)
     return launch
 
 
@@ -255,8 +255,8 @@ def _native(
     return make_builtin(program.name, launcher(function, "pointwise_operator"), table.record)
 
 
-def _packed(places: Sequence[int], bits: int = layout.PLACE_BITS) -> int:
-    return sum(place << (bits * k) for k, place in enumerate(places))
+def _packed(positions: Sequence[int], bits: int = layout.POSITION_BITS) -> int:
+    return sum(position << (bits * k) for k, position in enumerate(positions))
 
 
 class Recipes:
@@ -277,14 +277,14 @@ class Recipes:
             return
         self._known.add(needed)
         which = 0
-        for place, group in enumerate(needed):
+        for position, group in enumerate(needed):
             if group is not None:
-                which |= 1 << place
+                which |= 1 << position
                 if group == 0:  # the first operand, or the same Tensor again
-                    which |= 1 << (place + layout.RECIPE_OPERANDS)
+                    which |= 1 << (position + layout.RECIPE_OPERANDS)
         recipe = Recipe(self._words[which])
         recipe.node_type = id(node_class)
-        recipe.uses = _packed([place + 1 for place in rule.uses])
+        recipe.uses = _packed([position + 1 for position in rule.uses])
         recipe.uses_result = rule.uses_result
         recipe.rule = id(rule)  # last: another thread may look
 
@@ -297,16 +297,16 @@ _KEPT_ALIVE: list[Callable[..., Any]] = []
 
 def _write_recipe(recipe: NodeRecipe, plan: Any, node_class: type[Node]) -> bool:
     """Say how the nodes of a plan are made; False if a word does not hold what it keeps."""
-    places = [*plan.inputs, *plan.saves, *[place for place, _ in plan.keeps]]
+    positions = [*plan.inputs, *plan.saves, *[position for position, _ in plan.keeps]]
     counts = (len(plan.inputs), len(plan.saves), len(plan.keeps))
-    if max(places, default=0) >= layout.KEPT_PLACE or max(counts) * layout.KEPT_BITS >= 63:
+    if max(positions, default=0) >= layout.KEPT_POSITION or max(counts) * layout.KEPT_BITS >= 63:
         return False
     recipe.runtime = described_runtime().address
     recipe.node_type = id(node_class)
-    recipe.inputs = _packed([place + 1 for place in plan.inputs])
-    recipe.saves = _packed([place + 1 for place in plan.saves])
+    recipe.inputs = _packed([position + 1 for position in plan.inputs])
+    recipe.saves = _packed([position + 1 for position in plan.saves])
     recipe.keeps = _packed(
-        [(place + 1) | (layout.KEPT_AS_SHAPE if shape else 0) for place, shape in plan.keeps],
+        [(position + 1) | (layout.KEPT_AS_SHAPE if shape else 0) for position, shape in plan.keeps],
         layout.KEPT_BITS,
     )
     recipe.results = _packed([number + 1 for number in plan.results])
@@ -370,7 +370,7 @@ class OperatorLauncher:
         if self._recipes is None:
             self._recipes = array_of(NodeRecipe, 1 << layout.OPERATOR_ARGUMENTS)
             self._table.recipes = self._recipes.ctypes.data
-        which = sum([need << place for place, need in enumerate(needed)])
+        which = sum([need << position for position, need in enumerate(needed)])
         recipe = NodeRecipe(self._recipes[which])
         if recipe.plan == 0:  # else the launcher left a call to Python for another reason
             _write_recipe(recipe, plan, node_class)

@@ -131,7 +131,7 @@ def form_kept_by_formula(node: PointwiseNode) -> Form | None:
         return None
     found = [edge[0] for edge in node.next_edges if edge is not None]
     kept, saved = _kept_by_formula(node)
-    found += [x for place, x in kept.items() if node.next_edges[place] is not None]
+    found += [x for position, x in kept.items() if node.next_edges[position] is not None]
     found += saved  # the result, if that is kept
     return next((_form_of(x) for x in found if isinstance(x, Tensor)), None)
 
@@ -141,8 +141,8 @@ def _kept_by_formula(node: PointwiseNode) -> tuple[dict[int, Any], list[Tensor]]
     saved = list(node.unpack())
     numbers = node.numbers or (None,) * len(node.rule.uses)
     kept = {
-        place: saved.pop(0) if number is None else number
-        for place, number in zip(node.rule.uses, numbers, strict=False)
+        position: saved.pop(0) if number is None else number
+        for position, number in zip(node.rule.uses, numbers, strict=False)
     }
     return kept, saved
 
@@ -156,16 +156,16 @@ def calls_of_formula(node: PointwiseNode, program: Any, recall: Recall) -> Itera
     kept, _ = _kept_by_formula(node)
     result = recall.known(node, 0)
     arguments: list[Any] = []
-    for place, edge in enumerate(node.next_edges):
+    for position, edge in enumerate(node.next_edges):
         if edge is None:
-            arguments.append(kept.get(place))
+            arguments.append(kept.get(position))
             continue
-        restored = None if node.restore is None else node.restore[place]
+        restored = None if node.restore is None else node.restore[position]
         form = result if restored is None else (tuple(restored[0]), np.dtype(restored[1]))
-        arguments.append(recall.operand(edge, kept.get(place), form))
+        arguments.append(recall.operand(edge, kept.get(position), form))
         if arguments[-1] is None:
             return
-    unknown = [place for place, x in enumerate(arguments) if x is None]
+    unknown = [position for position, x in enumerate(arguments) if x is None]
     if not unknown:
         yield arguments
     elif isinstance(program, PointwiseProgram) and result is not None:
@@ -181,10 +181,12 @@ def _completed(
         codes = decode(key, len(arrays))
         if not all([_fits(code, x) for code, x in zip(codes, arrays, strict=True)]):
             continue
-        for choice in itertools.product(*[_operands(codes[place], shape) for place in unknown]):
+        for choice in itertools.product(
+            *[_operands(codes[position], shape) for position in unknown]
+        ):
             completed = list(arrays)
-            for place, operand in zip(unknown, choice, strict=True):
-                completed[place] = operand
+            for position, operand in zip(unknown, choice, strict=True):
+                completed[position] = operand
             if program.key_of(completed) == key:
                 made = dict(zip(unknown, choice, strict=True))
                 yield [_as_argument(made[k]) if k in made else x for k, x in enumerate(arguments)]
@@ -230,31 +232,31 @@ def calls_of_operator(node: OperatorNode, recall: Recall) -> Iterator[list[Any]]
     result = recall.known(node, 0)
     told = dict(zip(plan.saves, node.unpack(), strict=False))
     shapes: dict[int, Any] = {}
-    for (place, is_shape), value in zip(plan.keeps, node.values, strict=True):
-        (shapes if is_shape else told)[place] = value
+    for (position, is_shape), value in zip(plan.keeps, node.values, strict=True):
+        (shapes if is_shape else told)[position] = value
     edges = list(node.next_edges)
     arguments: list[Sequence[Any]] = []
-    for place, name in enumerate(operator.parameters):
+    for position, name in enumerate(operator.parameters):
         if name == operator.variadic:
-            later = len([k for k in plan.inputs if k > place])
+            later = len([k for k in plan.inputs if k > position])
             own = edges[: len(edges) - later]
             del edges[: len(own)]
-            arguments.append(_list_behind(own, shapes.get(place), result, recall))
+            arguments.append(_list_behind(own, shapes.get(position), result, recall))
         elif name in operator.tensors:
             edge = edges.pop(0)
-            shape = shapes.get(place)
-            form = _form_of_operand(operator, place, shape, result)
-            found: Any = told.get(place)
+            shape = shapes.get(position)
+            form = _form_of_operand(operator, position, shape, result)
+            found: Any = told.get(position)
             if edge is not None:
                 found = recall.operand(edge, found, form)
-            elif found is None and place not in told:
+            elif found is None and position not in told:
                 if name in _UNTOLD:
                     arguments.append(_UNTOLD[name])
                     continue
                 found = None if form is None else standing_for(form)
-            arguments.append([] if found is None and place not in told else [found])
-        elif place in told:
-            arguments.append([told[place]])
+            arguments.append([] if found is None and position not in told else [found])
+        elif position in told:
+            arguments.append([told[position]])
         elif name == "shape":
             arguments.append([] if result is None else [result[0]])
         else:
@@ -262,12 +264,12 @@ def calls_of_operator(node: OperatorNode, recall: Recall) -> Iterator[list[Any]]
     yield from [list(call) for call in itertools.product(*arguments)]
 
 
-def _form_of_operand(operator: Any, place: int, shape: Any, result: Form | None) -> Form | None:
+def _form_of_operand(operator: Any, position: int, shape: Any, result: Form | None) -> Form | None:
     """The form of an operand by its shape, if the node keeps that, and the form of the result."""
     if result is None:
         return None
     if shape is None:
-        return result if place == 0 and operator.name in _LIKE_RESULT else None
+        return result if position == 0 and operator.name in _LIKE_RESULT else None
     dtype = result[1]
     if operator.name in ("fft_r2c", "fft_c2r"):
         other = real_of if operator.name == "fft_r2c" else complex_of

@@ -231,22 +231,22 @@ class PointwiseOperator(Operator):
         needed: list[int | None] = []
         # Gradients are computed in what all operands promote to: wider than a result in place.
         mixed = _has_another_dtype(operands, dtype)
-        for place, operand in enumerate(operands):
+        for position, operand in enumerate(operands):
             if not (isinstance(operand, Tensor) and operand._requires_grad):
                 edges.append(None)
                 needed.append(None)
                 continue
-            if place and operand is operands[0]:
+            if position and operand is operands[0]:
                 edges.append(edges[0])
                 needed.append(0)
                 continue
-            needed.append(place)
+            needed.append(position)
             edges.append(edge_of(operand))
             array = operand._array
             if mixed or array.shape != shape:
                 if restore is None:
                     restore = [None] * len(operands)
-                restore[place] = (array.shape, array.dtype)
+                restore[position] = (array.shape, array.dtype)
         self._attach(result, operands, tuple(edges), tuple(needed), restore)
 
     def _attach(
@@ -273,8 +273,8 @@ class PointwiseOperator(Operator):
         """Keep in the node what its gradient rule uses."""
         rule = node.rule
         saved = []
-        for place in rule.uses:
-            operand = operands[place]
+        for position in rule.uses:
+            operand = operands[position]
             if isinstance(operand, Tensor):
                 saved.append(operand if operand._version_cell is None else save(operand))
             else:
@@ -285,7 +285,7 @@ class PointwiseOperator(Operator):
 
     @staticmethod
     def _numbers(rule: GradientRule, operands: Sequence[Any]) -> tuple[Any, ...]:
-        used = [operands[place] for place in rule.uses]
+        used = [operands[position] for position in rule.uses]
         kept = [None if isinstance(x, Tensor) else x for x in used]
         return (*kept, None) if rule.uses_result else tuple(kept)
 

@@ -90,7 +90,7 @@ def describe(table: ReplayTable, program: Program, arguments: int) -> Any:
     native = program.native
     if native is None:
         raise ValueError("a program with parts in Python cannot be called natively")
-    place_of = {slot: place for place, slot in enumerate(native.slots)}
+    position_of = {slot: position for position, slot in enumerate(native.slots)}
     count = len(program.given)
     forms = [np.empty_like(memory.array) for memory in program.results]
     sizes = [np.array([*x.shape, *x.strides, 0], dtype=np.int64) for x in forms]
@@ -101,12 +101,14 @@ def describe(table: ReplayTable, program: Program, arguments: int) -> Any:
             type=x.dtype.num,
             rank=x.ndim,
             sizes=form.ctypes.data,
-            place=place_of.get(count + k, -1),
+            position=position_of.get(count + k, -1),
         )
         for k, (x, form) in enumerate(zip(forms, sizes, strict=True))
     ]
     passed = [
-        row_of(Passed, argument=k, place=place_of[k]) for k in range(arguments) if k in place_of
+        row_of(Passed, argument=k, position=position_of[k])
+        for k in range(arguments)
+        if k in position_of
     ]
     table.runtime = described_runtime().address
     table.program = native.address

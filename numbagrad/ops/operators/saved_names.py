@@ -29,16 +29,16 @@ def of_pointwise(node: PointwiseNode) -> Fields:
     names = rule.operator.formula.inputs
     rename = _renaming(type(node).__name__, names)
     fields: Fields = {}
-    place = 0
+    position = 0
     for index, used in enumerate(rule.uses):
         number = None if node.numbers is None else node.numbers[index]
         if number is None:
-            fields[rename(names[used])] = ("tensor", place)
-            place += 1
+            fields[rename(names[used])] = ("tensor", position)
+            position += 1
         else:
             fields[rename(names[used])] = _value(number)
     if rule.uses_result:
-        fields[rename("result")] = ("tensor", place)
+        fields[rename("result")] = ("tensor", position)
     for name, value in _CHOICES.get(rule.operator.name, {}).items():
         fields[name] = _value(value)
     return fields
@@ -49,11 +49,11 @@ def of_operator(node: OperatorNode) -> Fields:
     plan, names = node.plan, node.operator.parameters
     rename = _renaming(type(node).__name__, names)
     fields: Fields = {}
-    for place, index in enumerate(plan.saves):
-        fields[rename(names[index])] = ("tensor", place)
-    for place, number in enumerate(plan.results, len(plan.saves)):
+    for position, index in enumerate(plan.saves):
+        fields[rename(names[index])] = ("tensor", position)
+    for position, number in enumerate(plan.results, len(plan.saves)):
         name = "result" if node._output_count == 1 else f"result{number}"
-        fields[rename(name)] = ("tensor", place)
+        fields[rename(name)] = ("tensor", position)
     for value, (index, shape) in zip(node.values, plan.keeps, strict=True):
         name = rename(names[index])
         if shape:
@@ -165,7 +165,7 @@ def dims_of_mask(mask: int) -> dict[str, Any]:
     return {"dim": tuple([d for d in range(mask.bit_length()) if mask >> d & 1])}
 
 
-def _place_of_key(key: Any) -> dict[str, Any]:
+def _position_of_key(key: Any) -> dict[str, Any]:
     """``dim`` and the further arguments of a select or a slice, which is kept as a key."""
     parts = [(d, k) for d, k in enumerate(key) if k is not Ellipsis and k != slice(None)]
     if Ellipsis in key[:-1] or None in key or len(parts) != 1:
@@ -191,7 +191,7 @@ def _indices(arrays: Any) -> dict[str, Any]:
 #: How parameters are shown that are kept in a form of this library.
 _SHOWN: dict[str, Callable[[Any], dict[str, Any]]] = {
     "mask": dims_of_mask,
-    "key": _place_of_key,
+    "key": _position_of_key,
     "arrays": _indices,
     "how": lambda how: {"reduce": how[0], "include_self": how[1]},
     "geometry": lambda geometry: geometry.shown(),

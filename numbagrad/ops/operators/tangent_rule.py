@@ -73,7 +73,9 @@ class TangentRule:
 
     def __call__(self, primals: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
         sources = (primals, tangents, (result,))
-        made: Tensor = self.operator(*[sources[source][place] for source, place in self._uses])
+        made: Tensor = self.operator(
+            *[sources[source][position] for source, position in self._uses]
+        )
         shape, dtype = result._array.shape, result._array.dtype
         if made._array.shape != shape:  # the operands with a tangent are repeated
             made = made.expand(shape)

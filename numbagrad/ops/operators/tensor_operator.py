@@ -47,8 +47,8 @@ class OperatorNode(native_launchers.OperatorState):
             if rule is None:
                 results.append(None)
             else:
-                function, places, variadic = rule
-                gradient = function(*[*map(known.__getitem__, places)])
+                function, positions, variadic = rule
+                gradient = function(*[*map(known.__getitem__, positions)])
                 if variadic:
                     results.extend(gradient)
                 else:
@@ -74,33 +74,33 @@ class IndexNode(OperatorNode):
         """Free what was saved, so that a second walk raises."""
         self.saved = None
 
-    def _place_of_key(self) -> int:
+    def _position_of_key(self) -> int:
         names = self.operator.parameters
         return [names[index] for index, _ in self.plan.keeps].index("arrays")
 
     def _saved_fields(self) -> dict[str, tuple[str, Any]]:
         fields = super()._saved_fields()
         first = len(self.plan.saves) + len(self.plan.results)
-        count = len(self.values[self._place_of_key()])
+        count = len(self.values[self._position_of_key()])
         return {**fields, "indices": ("tensors", range(first, first + count))}
 
     def _saved_entries(self) -> tuple[Any, ...] | None:
         if self.saved is None:
             return None
-        key = self.values[self._place_of_key()]
+        key = self.values[self._position_of_key()]
         return (*self.saved, *[_index_entry(x) for x in key])
 
     def _set_saved_entries(self, entries: tuple[Any, ...]) -> None:
         assert self.saved is not None
-        place, own = self._place_of_key(), len(self.saved)
+        position, own = self._position_of_key(), len(self.saved)
         key = tuple(
             [
                 _HookedIndex(entry, old) if entry.__class__ is HookedTensor else old
-                for old, entry in zip(self.values[place], entries[own:], strict=True)
+                for old, entry in zip(self.values[position], entries[own:], strict=True)
             ]
         )
         self.saved = entries[:own]
-        self.values = (*self.values[:place], key, *self.values[place + 1 :])
+        self.values = (*self.values[:position], key, *self.values[position + 1 :])
         self.plan = self.plan.with_hooked_indices()
 
 
@@ -139,14 +139,14 @@ def _with_indices(rule: Any) -> Any:
     """A rule of a gradient that gets arrays for the indices that hooks have stored."""
     if rule is None:
         return None
-    function, places, variadic = rule
+    function, positions, variadic = rule
 
     def restored(value: Any) -> Any:
         if value.__class__ is not tuple:
             return value
         return tuple([x.restored() if x.__class__ is _HookedIndex else x for x in value])
 
-    return lambda *known: function(*[restored(x) for x in known]), places, variadic
+    return lambda *known: function(*[restored(x) for x in known]), positions, variadic
 
 
 #: The names of the outputs in gradient functions.
@@ -186,8 +186,8 @@ class GradientPlan:
                 self.rules.append(None)
                 continue
             function = operator.gradient[name]
-            places = [order.index(p) for p in _parameters(function)]
-            self.rules.append((function, places, name == operator.variadic))
+            positions = [order.index(p) for p in _parameters(function)]
+            self.rules.append((function, positions, name == operator.variadic))
         self.nothing = (None,) * len(self.rules)
         #: Whether the launcher was told how its nodes are made.
         self.is_native = False
@@ -393,12 +393,12 @@ class TensorOperator(Operator):
         if made.__class__ is tuple:
             return None
         total: Any = None
-        for place, tangent in enumerate(tangents):
+        for position, tangent in enumerate(tangents):
             if tangent is None:
                 continue
-            primal, arrays[place] = arrays[place], tangent._array
+            primal, arrays[position] = arrays[position], tangent._array
             term = half_precision.computed(self, arrays)
-            arrays[place] = primal
+            arrays[position] = primal
             if total is None:
                 total = term
             else:
@@ -410,10 +410,10 @@ class TensorOperator(Operator):
         return self.tangent is multilinear and not self.is_view and not self.variadic
 
     def _no_gradient(self, argument: Any, arguments: Sequence[Any]) -> RuntimeError:
-        place = next(i for i, x in enumerate(arguments) if x is argument)
+        position = next(i for i, x in enumerate(arguments) if x is argument)
         return RuntimeError(
-            f"{self.name}: there is no gradient with respect to {self.parameters[place]!r}, which "
-            "requires grad; pass it through detach() if none should flow"
+            f"{self.name}: there is no gradient with respect to {self.parameters[position]!r}, "
+            "which requires grad; pass it through detach() if none should flow"
         )
 
 

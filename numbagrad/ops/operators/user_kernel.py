@@ -387,9 +387,9 @@ class KernelNode(Node):
         for rule in self.kernel.rules:
             if not rule.gives & self.needed:
                 continue
-            for parameter, place in rule.incoming.items():
-                grad = grads[place]
-                shape, kind = self.specs[place]
+            for parameter, position in rule.incoming.items():
+                grad = grads[position]
+                shape, kind = self.specs[position]
                 known[parameter] = zeros(shape, dtype=kind) if grad is None else grad
             arguments = tuple([known[name] for name in rule.kernel.inputs])
             specs = [self.shapes[rule.writes[name]] for name in rule.kernel.outputs]
@@ -407,9 +407,9 @@ class KernelNode(Node):
 
     def _check_read(self, grads: tuple[Any, ...]) -> None:
         """Raise for the gradient of an output that no backward of the kernel reads."""
-        read = {place for rule in self.kernel.rules for place in rule.incoming.values()}
-        for place, name in enumerate(self.kernel.outputs):
-            if self.kernel.rules and grads[place] is not None and place not in read:
+        read = {position for rule in self.kernel.rules for position in rule.incoming.values()}
+        for position, name in enumerate(self.kernel.outputs):
+            if self.kernel.rules and grads[position] is not None and position not in read:
                 prefix = _prefix(self.kernel.parameters)
                 raise RuntimeError(
                     f"kernel {self.kernel.name}: a gradient of its output {name} has arrived, "

@@ -185,10 +185,10 @@ class MultiViewOperator(SharedMemory):
     ) -> tuple[Tensor, ...]:
         results = tuple([new_tensor(array) for array in made])
         origin = MULTIPLE if grad_mode.enabled else unrecorded_origin()
-        for place, result in enumerate(results):
+        for position, result in enumerate(results):
             share_memory(result, input)
             if grad_mode.view_replay:
-                result._made_by = (self, input, values, place)
+                result._made_by = (self, input, values, position)
             result._view_origin = origin
             if origin is MULTIPLE:
                 register_view(result, result._version_cell)  # type: ignore[arg-type]

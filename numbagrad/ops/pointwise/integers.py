@@ -141,9 +141,9 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
         return tensors[0]
     sizes = [tensor._array.shape[0] for tensor in tensors]
     columns = []
-    for place, tensor in enumerate(tensors):
+    for position, tensor in enumerate(tensors):
         shape = [1] * len(sizes)
-        shape[place] = sizes[place]
+        shape[position] = sizes[position]
         columns.append(reshape(reshape(tensor, shape).expand(sizes), (math.prod(sizes),)))
     return stack(columns, 1)
 
@@ -183,7 +183,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     indices = indices.long()  # sizes and steps need not be numbers of a smaller dtype
-    steps = [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
+    steps = [math.prod(sizes[position + 1 :]) for position in range(len(sizes))]
     return tuple([
         indices.div(step, rounding_mode="floor") % size
         for size, step in zip(sizes, steps, strict=True)

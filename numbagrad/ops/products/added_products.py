@@ -191,9 +191,9 @@ def addmm(
     """``beta * input + alpha * (mat1 @ mat2)``; input broadcasts to the product's shape."""
     if layers.active and layers.asks(addmm):
         return layers.descend(addmm, (input, mat1, mat2), {"beta": beta, "alpha": alpha})
-    for place, factor in enumerate((mat1, mat2), 1):
+    for position, factor in enumerate((mat1, mat2), 1):
         if factor._array.ndim != 2:
-            raise RuntimeError(f"mat{place} must be a matrix, got {factor._array.ndim}-D tensor")
+            raise RuntimeError(f"mat{position} must be a matrix, got {factor._array.ndim}-D tensor")
     check_mm(mat1, mat2)
     shape = (mat1._array.shape[0], mat2._array.shape[1])
     return _sum(_addmm, shape, input, mat1, mat2, beta, alpha)

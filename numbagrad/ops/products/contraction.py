@@ -160,10 +160,11 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         *middle,
         last.unsqueeze(1) if last._array.ndim == 1 else last,
     ]
-    for place, matrix in enumerate(matrices):
+    for position, matrix in enumerate(matrices):
         if matrix._array.ndim != 2:
             raise RuntimeError(
-                f"multi_dot(): tensor {place} must be 2D but got {tensors[place]._array.ndim}D"
+                f"multi_dot(): tensor {position} must be 2D but got "
+                f"{tensors[position]._array.ndim}D"
             )
     cuts = _splits([matrices[0]._array.shape[0], *[x._array.shape[1] for x in matrices]])
     made = _product_between(matrices, cuts, 0, len(matrices) - 1)
@@ -231,9 +232,9 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if plain is not None:
         return plain
     made, labels = _diagonals(operands[0], terms[0])
-    for place, operand in enumerate(operands[1:], 1):
-        kept = dict.fromkeys([*output, *[x for term in terms[place + 1 :] for x in term]])
-        made, labels = _multiplied(made, labels, *_diagonals(operand, terms[place]), list(kept))
+    for position, operand in enumerate(operands[1:], 1):
+        kept = dict.fromkeys([*output, *[x for term in terms[position + 1 :] for x in term]])
+        made, labels = _multiplied(made, labels, *_diagonals(operand, terms[position]), list(kept))
     made, labels = _summed(made, labels, set(output))
     if labels == output and made is not operands[0]:
         return made
@@ -311,11 +312,11 @@ def _parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[Labels], Labels
         _labels(text, rank - len(text.replace("...", "")))
         for text, rank in zip(texts, ranks, strict=True)
     ]
-    for place, (labels, rank) in enumerate(zip(terms, ranks, strict=True)):
+    for position, (labels, rank) in enumerate(zip(terms, ranks, strict=True)):
         if len(labels) != rank:
             raise RuntimeError(
-                f"einsum(): the number of subscripts in {texts[place]!r} does not match the number "
-                f"of dimensions ({rank}) of operand {place}"
+                f"einsum(): the number of subscripts in {texts[position]!r} does not match the "
+                f"number of dimensions ({rank}) of operand {position}"
             )
     every = [label for labels in terms for label in labels]
     hidden = max([-label for label in every if isinstance(label, int)], default=0)
@@ -346,20 +347,20 @@ def _labels(text: str, hidden: int) -> Labels:
 
 def _check_sizes(terms: list[Labels], operands: Sequence[Tensor]) -> None:
     sizes: dict[Any, int] = {}
-    for place, (labels, operand) in enumerate(zip(terms, operands, strict=True)):
+    for position, (labels, operand) in enumerate(zip(terms, operands, strict=True)):
         own: dict[Any, int] = {}
         for label, size in zip(labels, operand._array.shape, strict=True):
             if own.setdefault(label, size) != size:
                 raise RuntimeError(
-                    f"einsum(): subscript {label} is repeated for operand {place} but the sizes "
+                    f"einsum(): subscript {label} is repeated for operand {position} but the sizes "
                     f"don't match, {size} != {own[label]}"
                 )
             if sizes.setdefault(label, size) == 1:
                 sizes[label] = size
             if size not in (1, sizes[label]):
                 raise RuntimeError(
-                    f"einsum(): subscript {label} has size {size} for operand {place} which does "
-                    f"not broadcast with previously seen size {sizes[label]}"
+                    f"einsum(): subscript {label} has size {size} for operand {position} which "
+                    f"does not broadcast with previously seen size {sizes[label]}"
                 )
 
 

@@ -60,8 +60,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     """
     shape = y._array.shape
     if 0 in shape and shape[dimension(len(shape), dim)] == 0:
-        place = dimension(len(shape), dim)
-        return y.new_zeros((*shape[:place], *shape[place + 1 :]))
+        position = dimension(len(shape), dim)
+        return y.new_zeros((*shape[:position], *shape[position + 1 :]))
     areas, dim = _areas("trapezoid", y, x, 1 if dx is None else dx, dim)
     made = areas.sum(dim)
     if x is None and shape[dim] == 1 and y.is_floating_point():
@@ -96,8 +96,8 @@ def _by_distance(input: Tensor, dim: int, distance: Any, edge_order: int) -> Ten
     """Central differences inside, one-sided ones at the ends."""
     size = input._array.shape[dim]
 
-    def at(place: int, count: int = 1) -> Tensor:
-        return input.narrow(dim, place, count)
+    def at(position: int, count: int = 1) -> Tensor:
+        return input.narrow(dim, position, count)
 
     inside = (at(2, size - 2) - at(0, size - 2)) / (2 * distance)
     if edge_order == 1:
@@ -108,24 +108,24 @@ def _by_distance(input: Tensor, dim: int, distance: Any, edge_order: int) -> Ten
     return cat([first / distance, inside, last / distance], dim)
 
 
-def _by_places(input: Tensor, dim: int, places: Tensor, edge_order: int) -> Tensor:
+def _by_positions(input: Tensor, dim: int, positions: Tensor, edge_order: int) -> Tensor:
     """Derivatives of the parabolas through three neighbours; at the ends of lines, or of those."""
     size = input._array.shape[dim]
     shape = [1] * input._array.ndim
     shape[dim] = -1
 
-    def at(place: int, count: int = 1) -> Tensor:
-        return input.narrow(dim, place, count)
+    def at(position: int, count: int = 1) -> Tensor:
+        return input.narrow(dim, position, count)
 
-    if places._array.shape != (size,):
+    if positions._array.shape != (size,):
         raise RuntimeError(
             f"gradient(): a place is needed for each of the {size} samples along dimension {dim}, "
-            f"but spacing holds a tensor of shape {list(places._array.shape)}"
+            f"but spacing holds a tensor of shape {list(positions._array.shape)}"
         )
-    steps = (places.narrow(0, 1, size - 1) - places.narrow(0, 0, size - 1)).reshape(shape)
+    steps = (positions.narrow(0, 1, size - 1) - positions.narrow(0, 0, size - 1)).reshape(shape)
 
-    def step(place: int, count: int = 1) -> Tensor:
-        return steps.narrow(dim, place, count)
+    def step(position: int, count: int = 1) -> Tensor:
+        return steps.narrow(dim, position, count)
 
     before, after = step(0, size - 2), step(1, size - 2)
     inside = (
@@ -207,7 +207,7 @@ def gradient(
     distances = list(spacing) if several else [spacing] * len(dims)
     input = input if input.is_complex() else floats("gradient", input)
     return tuple([
-        _by_places(input, d, distance, edge_order)
+        _by_positions(input, d, distance, edge_order)
         if isinstance(distance, Tensor) and distance._array.ndim
         else _by_distance(input, d, distance, edge_order)
         for d, distance in zip(dims, distances, strict=True)

@@ -259,8 +259,8 @@ _with_dimension = {"max": _selecting("max"), "min": _selecting("min")}
 def _with_indices(which: str, input: Tensor, dim: int, keepdim: bool) -> Any:
     array = input._array
     check_not_empty(which, array, dim)
-    place = dimension(array.ndim, dim)
-    return getattr(return_types, which)(*_with_dimension[which](input, place, keepdim))
+    position = dimension(array.ndim, dim)
+    return getattr(return_types, which)(*_with_dimension[which](input, position, keepdim))
 
 
 def _binary_or_dimension(
@@ -326,8 +326,8 @@ def index_of(which: str, input: Tensor, dim: int | None, keepdim: bool) -> Tenso
     if array.dtype.kind == "c":
         raise RuntimeError(f"{name}(): does not support complex input")
     check_not_empty(name, array, dim, IndexError)
-    place = None if dim is None else dimension(array.ndim, dim)
-    made: Tensor = _indices[which](input, place, keepdim)
+    position = None if dim is None else dimension(array.ndim, dim)
+    made: Tensor = _indices[which](input, position, keepdim)
     return made
 
 
@@ -397,22 +397,22 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 # --- median ---------------------------------------------------------------------------------------
 
 
-def _median_places(array: Array, dim: int, ignore_nan: bool) -> Array:
+def _median_positions(array: Array, dim: int, ignore_nan: bool) -> Array:
     """Indices of lower medians, kept dimensions; NaN sorts last, and wins if not ignored."""
     if (where := foreign(array)) is not None:
-        return where.call(_median_places, array, dim, ignore_nan)
+        return where.call(_median_positions, array, dim, ignore_nan)
     order = np.argsort(array, axis=dim, kind="stable")
     size = array.shape[dim]
-    place = np.full(1, (size - 1) // 2)
+    position = np.full(1, (size - 1) // 2)
     if array.dtype.kind in "fV":
         nans = np.isnan(array).sum(dim, keepdims=True)
         if ignore_nan:
-            place = np.maximum(size - nans - 1, 0) // 2
+            position = np.maximum(size - nans - 1, 0) // 2
         else:
-            place = np.where(nans > 0, size - nans, (size - 1) // 2)
+            position = np.where(nans > 0, size - nans, (size - 1) // 2)
     shape = list(array.shape)
     shape[dim] = 1
-    return np.take_along_axis(order, np.broadcast_to(place, shape), dim)
+    return np.take_along_axis(order, np.broadcast_to(position, shape), dim)
 
 
 def _nan_as(kind: np.dtype[Any]) -> Array:
@@ -428,12 +428,12 @@ def _full_median(name: str) -> TensorOperator:
         if flat.size == 0:
             return _nan_as(input.dtype)
         if name == "nanmedian" and flat.dtype.kind in "fV":
-            return flat[_median_places(flat, 0, True)].reshape(())
-        place = (flat.size - 1) // 2
-        ordered = np.partition(flat, (place, flat.size - 1))
+            return flat[_median_positions(flat, 0, True)].reshape(())
+        position = (flat.size - 1) // 2
+        ordered = np.partition(flat, (position, flat.size - 1))
         # NaN sorts last, and wins.
         has_nan = ordered[-1] != ordered[-1]
-        return np.asarray(ordered[-1] if has_nan else ordered[place])
+        return np.asarray(ordered[-1] if has_nan else ordered[position])
 
     return TensorOperator(
         name, forward, {"input": _shared_among_equals_or_nan}, batch=_rows_of_samples
@@ -451,14 +451,14 @@ def _median(name: str, input: Tensor, dim: Any, keepdim: bool) -> Any:
     if dim is NOT_GIVEN:
         return _medians[name](input, False)
     check_not_empty("median", array, dim)
-    place = dimension(array.ndim, dim)
-    return getattr(return_types, name)(*_medians_along[name](input, place, keepdim))
+    position = dimension(array.ndim, dim)
+    return getattr(return_types, name)(*_medians_along[name](input, position, keepdim))
 
 
 def _median_along(name: str, array: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     if array.ndim == 0:
         return array.copy(), np.zeros((), dtype=np.int64)
-    return picked(array, dim, keepdim, _median_places(array, dim, name == "nanmedian"))
+    return picked(array, dim, keepdim, _median_positions(array, dim, name == "nanmedian"))
 
 
 _medians_along = {

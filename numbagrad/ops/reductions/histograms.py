@@ -75,16 +75,16 @@ def _counts(points: Array, edges: list[Array], weights: Array | None, density: b
     """The counts of the points in every bin; the last edge is in the last bin."""
     shape = tuple([len(edge) - 1 for edge in edges])
     inside = np.ones(len(points), bool)
-    places = []
+    positions = []
     for column, edge in zip(points.T, edges, strict=True):
-        place = np.searchsorted(edge, column, "right") - 1
-        place[column == edge[-1]] = len(edge) - 2
+        position = np.searchsorted(edge, column, "right") - 1
+        position[column == edge[-1]] = len(edge) - 2
         inside &= (column >= edge[0]) & (column <= edge[-1])
-        places.append(place)
+        positions.append(position)
     total = math.prod(shape)
     flat = np.zeros(0, np.int64)
     if total:
-        flat = np.ravel_multi_index([place[inside] for place in places], shape)
+        flat = np.ravel_multi_index([position[inside] for position in positions], shape)
     counted = None if weights is None or not total else weights[inside]
     made = np.bincount(flat, counted, total)[:total].reshape(shape).astype(np.float64)
     return (_density(made, edges) if density else made).astype(points.dtype)

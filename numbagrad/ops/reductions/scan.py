@@ -75,10 +75,10 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     >>> torch.cumsum(torch.tensor([1, 2, 3]), dim=0)
     tensor([1, 3, 6])
     """
-    input, place, dtype = _prepare("cumsum", input, dim, dtype)
+    input, position, dtype = _prepare("cumsum", input, dim, dtype)
     if dtype is bool_:
         return input.clone()
-    return _cumsum(dtype, False)(input, place)
+    return _cumsum(dtype, False)(input, position)
 
 
 @method()
@@ -100,14 +100,14 @@ def diff(
                 "diff expects prepend or append to be the same dimension as input, got "
                 f"{end._array.ndim} and {input._array.ndim} dimensions"
             )
-    place = dimension(input._array.ndim, dim)
+    position = dimension(input._array.ndim, dim)
     if n == 0:
         return input.clone()
     parts = [part for part in (prepend, input, append) if part is not None]
-    made = input if len(parts) == 1 else cat(parts, place)
-    for _ in range(min(n, made._array.shape[place])):
-        rest = max(made._array.shape[place] - 1, 0)
-        above, below = made.narrow(place, min(1, rest), rest), made.narrow(place, 0, rest)
+    made = input if len(parts) == 1 else cat(parts, position)
+    for _ in range(min(n, made._array.shape[position])):
+        rest = max(made._array.shape[position] - 1, 0)
+        above, below = made.narrow(position, min(1, rest), rest), made.narrow(position, 0, rest)
         made = pointwise("logical_xor" if made._array.dtype.kind == "b" else "sub")(above, below)
     return made
 
@@ -175,10 +175,10 @@ def _cumprod(requested: DType | None) -> TensorOperator:
 @method()
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Products of the elements up to each place along ``dim``; of integers in int64."""
-    input, place, dtype = _prepare("cumprod", input, dim, dtype)
+    input, position, dtype = _prepare("cumprod", input, dim, dtype)
     if dtype is bool_:
         return input.clone()
-    return _cumprod(dtype)(input, place)
+    return _cumprod(dtype)(input, position)
 
 
 for _function in (cumsum, cumprod):
@@ -239,8 +239,8 @@ def _complex_logcumsumexp(input: Tensor, dim: int) -> Tensor:
     if input._array.size == 0 or input._array.ndim == 0:
         return input.clone()
     made = [input.select(dim, 0)]
-    for place in range(1, input._array.shape[dim]):
-        made.append(pointwise("logaddexp")(input.select(dim, place), made[-1]))
+    for position in range(1, input._array.shape[dim]):
+        made.append(pointwise("logaddexp")(input.select(dim, position), made[-1]))
     return stack(made, dim)
 
 

@@ -69,12 +69,12 @@ def _check(shape: tuple[int, ...], starts: Array, counts: Array, axis: int, whol
 
 def _segments_of(starts: Array, counts: Array, length: int) -> Array:
     """The segment of every element (..., length); one behind the last for what is in none."""
-    places = np.full((*counts.shape[:-1], length), counts.shape[-1])
+    positions = np.full((*counts.shape[:-1], length), counts.shape[-1])
     for row in np.ndindex(*counts.shape[:-1]):
         sizes = counts[row]
         shifts = np.repeat(starts[row] - (np.cumsum(sizes) - sizes), sizes)
-        places[row][shifts + np.arange(len(shifts))] = np.repeat(np.arange(len(sizes)), sizes)
-    return places
+        positions[row][shifts + np.arange(len(shifts))] = np.repeat(np.arange(len(sizes)), sizes)
+    return positions
 
 
 def segment_reduce(
@@ -121,8 +121,8 @@ def segment_reduce(
     _check(shape, starts, counts, axis, lengths is not None and not unsafe)
     kind, neutral = _KINDS[reduce]
     segments, beyond = counts.shape[-1], [1] * (len(shape) - axis - 1)
-    places = _segments_of(starts, counts, shape[axis])
-    index = new_tensor(constant_beside(data._array, places))
+    positions = _segments_of(starts, counts, shape[axis])
+    index = new_tensor(constant_beside(data._array, positions))
     index = index.reshape(*shape[: axis + 1], *beyond)
     begin = neutral
     if reduce in ("sum", "prod", "mean"):

@@ -96,7 +96,7 @@ def _along(operator: TensorOperator, input: Tensor, dim: int, dtype: DType | Non
         raise
     if dim.__class__ is not int:
         dim = as_int(dim, f"{name}(): argument 'dim' must be int, not")
-    place = dimension(array.ndim, dim)
+    position = dimension(array.ndim, dim)
     if dtype is not None and dtype.numpy != array.dtype:
         input = tensors.cast(input, dtype.numpy)
     if input._array.dtype.kind not in "fV":
@@ -106,7 +106,7 @@ def _along(operator: TensorOperator, input: Tensor, dim: int, dtype: DType | Non
             f'"{name}_lastdim_kernel_impl" not implemented for '
             f"'{scalar_type_name(input.dtype)}'; give a float dtype="
         )
-    return operator(input, place)
+    return operator(input, position)
 
 
 @method()

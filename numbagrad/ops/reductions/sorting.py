@@ -198,25 +198,25 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     return return_types.mode(*_mode(input, dim, keepdim))
 
 
-def _mode_places(array: Array, dim: int) -> Array:
+def _mode_positions(array: Array, dim: int) -> Array:
     """Indices of the last of the least of the most frequent entries, kept dimensions."""
     if (where := foreign(array)) is not None:
-        return where.call(_mode_places, array, dim)
+        return where.call(_mode_positions, array, dim)
     order = _order(array, dim, False)
     if array.ndim == 0:
         return order
     ordered = np.moveaxis(np.take_along_axis(array, order, dim), dim, -1)
     first = np.ones(ordered.shape, bool)
     first[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    places = np.arange(ordered.shape[-1])
-    starts = np.maximum.accumulate(np.where(first, places, 0), -1)
-    last = np.argmax(places - starts, -1)[..., None]
+    positions = np.arange(ordered.shape[-1])
+    starts = np.maximum.accumulate(np.where(first, positions, 0), -1)
+    last = np.argmax(positions - starts, -1)[..., None]
     return np.take_along_axis(order, np.moveaxis(last, -1, dim), dim)
 
 
 _mode = picking(
     "mode",
-    lambda input, dim, keepdim: picked(input, dim, keepdim, _mode_places(input, dim)),
+    lambda input, dim, keepdim: picked(input, dim, keepdim, _mode_positions(input, dim)),
 )
 
 
@@ -306,8 +306,8 @@ def quantile(
             f"{q.dtype}"
         )
     fractions = fractions_of(q, array)
-    place = 0 if dim is None else dimension(array.ndim, dim)
-    rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(place, -1)
+    position = 0 if dim is None else dimension(array.ndim, dim)
+    rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(position, -1)
     ordered = sort(rows, -1).values
     below, above, weights = _ranks_of_rows(ordered.detach(), fractions.reshape(-1), interpolation)
     if isinstance(q, Tensor) and q._requires_grad and interpolation == "linear":
@@ -319,7 +319,7 @@ def quantile(
     made = made.movedim(-1, 0)
     kept = made._array.shape[1:]
     if keepdim and array.ndim:
-        kept = (1,) * array.ndim if dim is None else (*kept[:place], 1, *kept[place:])
+        kept = (1,) * array.ndim if dim is None else (*kept[:position], 1, *kept[position:])
     return unsafe_view(made, (*fractions.shape, *kept))
 
 
@@ -405,9 +405,9 @@ def _unique_consecutive(array: Array, axis: int) -> tuple[Array, Array, Array]:
     rows = entries.reshape(len(entries), math.prod(entries.shape[1:]))
     starts = np.ones(len(rows), bool)
     starts[1:] = (rows[1:] != rows[:-1]).any(1)
-    places = starts.nonzero()[0]
-    counts = np.diff(np.append(places, len(rows)))
-    values = half.converted(np.ascontiguousarray(np.take(readable, places, axis)), array.dtype)
+    positions = starts.nonzero()[0]
+    counts = np.diff(np.append(positions, len(rows)))
+    values = half.converted(np.ascontiguousarray(np.take(readable, positions, axis)), array.dtype)
     return values, np.cumsum(starts) - 1, counts
 
 
@@ -470,11 +470,11 @@ def searchsorted(
     end = "right" if right or side == "right" else "left"
     order = None if sorter is None else sorter._array
     kind = np.dtype(np.int32 if out_int32 else np.int64)
-    return new_tensor(_places_in(sequence, values, order, end, kind))
+    return new_tensor(_positions_in(sequence, values, order, end, kind))
 
 
 @array_function()
-def _places_in(
+def _positions_in(
     sequence: Array, values: Array, order: Array | None, end: Any, kind: np.dtype[Any]
 ) -> Array:
     """The positions of ``searchsorted``."""
@@ -484,9 +484,9 @@ def _places_in(
     if not values.size:
         return np.zeros(values.shape, kind)
     if sequence.dtype.kind == "f" and np.isnan(sequence).any():
-        places = _bisected(sequence, values, end)
+        positions = _bisected(sequence, values, end)
     elif sequence.ndim == 1:
-        places = np.asarray(np.searchsorted(sequence, values, end))
+        positions = np.asarray(np.searchsorted(sequence, values, end))
     else:
         count = math.prod(sequence.shape[:-1])
         rows = zip(
@@ -495,8 +495,8 @@ def _places_in(
             strict=True,
         )
         found = [np.searchsorted(row, wanted, end) for row, wanted in rows]
-        places = np.array(found, np.int64).reshape(values.shape)
-    return places.astype(kind)
+        positions = np.array(found, np.int64).reshape(values.shape)
+    return positions.astype(kind)
 
 
 def _bisected(sequence: Array, values: Array, end: str) -> Array:
@@ -505,11 +505,11 @@ def _bisected(sequence: Array, values: Array, end: str) -> Array:
     last = np.full(values.shape, sequence.shape[-1])
     while (open_ := first < last).any():
         middle = (first + last) // 2
-        place = np.minimum(middle, sequence.shape[-1] - 1)
+        position = np.minimum(middle, sequence.shape[-1] - 1)
         if sequence.ndim == 1:
-            found = sequence[place]
+            found = sequence[position]
         else:
-            found = np.take_along_axis(sequence, place, -1)
+            found = np.take_along_axis(sequence, position, -1)
         before = ~(found > values) if end == "right" else ~(found >= values)
         first = np.where(open_ & before, middle + 1, first)
         last = np.where(open_ & ~before, middle, last)

@@ -148,7 +148,7 @@ def _scale(norm: str | None, count: int, forward: bool) -> float:
     return 1 / count if forward == (norm == "forward") else 1.0
 
 
-def places(input: Tensor, dim: Any, what: str = "") -> Dims:
+def positions(input: Tensor, dim: Any, what: str = "") -> Dims:
     """Dimensions counted from the front."""
     rank = input._array.ndim
     if rank == 0 and dim:
@@ -169,7 +169,7 @@ def sizes_and_dims(input: Tensor, s: Any, dim: Any) -> tuple[list[int], Dims]:
                 f"Got shape with {len(given)} values but input tensor only has {rank} dimensions."
             )
         dim = range(rank) if given is None else range(-len(given), 0)
-    dims = places(input, [dim] if isinstance(dim, int) else list(dim))
+    dims = positions(input, [dim] if isinstance(dim, int) else list(dim))
     if given is None:
         given = [-1] * len(dims)
     if len(given) != len(dims):

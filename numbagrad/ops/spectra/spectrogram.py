@@ -157,8 +157,8 @@ def _check_envelope(envelope: Array) -> None:
 def _overlapping(frames: Tensor, hop: int) -> Tensor:
     """The sums of frames (batch, count, size) where they lie in the signal."""
     batch, count, size = frames._array.shape
-    places = np.arange(count)[:, None] * hop + np.arange(size)
-    index = new_tensor(constant_beside(frames._array, places.reshape(-1)))
+    positions = np.arange(count)[:, None] * hop + np.arange(size)
+    index = new_tensor(constant_beside(frames._array, positions.reshape(-1)))
     flat = frames.reshape(batch, count * size)
     return frames.new_zeros((batch, size + hop * (count - 1))).index_add(1, index, flat)
 

@@ -110,7 +110,7 @@ def _joined(found: tuple[int, ...], shape: tuple[int, ...], number: int) -> tupl
         return broadcast([found, shape])
     except ShapesDiffer as differ:
         raise RuntimeError(
-            f"Attempting to broadcast a dimension of length {differ.size} at {differ.place}! "
+            f"Attempting to broadcast a dimension of length {differ.size} at {differ.position}! "
             f"Mismatching argument at index {number} had {shape}; but expected shape should "
             f"be broadcastable to {differ.common}"
         ) from None
@@ -130,9 +130,9 @@ def sum_to_size(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     dims = list(range(added))
     if own[added:] == shape:  # whole dimensions were added in front
         return tensor.sum(dims)
-    for place, size in enumerate(shape, added):
-        if size == 1 and own[place] != 1:
-            dims.append(place)
+    for position, size in enumerate(shape, added):
+        if size == 1 and own[position] != 1:
+            dims.append(position)
     summed = tensor.sum(dims, keepdim=True) if dims else tensor
     return summed if summed._array.shape == shape else reshape(summed, shape)
 

@@ -170,10 +170,10 @@ def _promoted(name: str, tensors: Any) -> list[Tensor]:
             f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
             f"{type_name(tensors)}"
         )
-    for place, tensor in enumerate(tensors):
+    for position, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise TypeError(
-                f"{name}(): expected Tensor as element {place} in argument 0, but got "
+                f"{name}(): expected Tensor as element {position} in argument 0, but got "
                 f"{given_for_tensor(tensor)}"
             )
     if not tensors:
@@ -225,15 +225,15 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated"
         )
     dim = dimension(len(counted[0]), dim)
-    for place, shape in enumerate(shapes):
+    for position, shape in enumerate(shapes):
         if shape != (0,):
-            _check_cat(counted[0], shape, dim, place)
+            _check_cat(counted[0], shape, dim, position)
     if len(counted) != len(shapes):  # what is passed over has a gradient, too
         joined = _fitted(joined, counted[0], dim)
     return _cat(dim, joined)
 
 
-def _check_cat(first: tuple[int, ...], shape: tuple[int, ...], dim: int, place: int) -> None:
+def _check_cat(first: tuple[int, ...], shape: tuple[int, ...], dim: int, position: int) -> None:
     if len(shape) != len(first):
         raise RuntimeError(
             f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}"
@@ -242,7 +242,7 @@ def _check_cat(first: tuple[int, ...], shape: tuple[int, ...], dim: int, place: 
         if other != dim and expected != size:
             raise RuntimeError(
                 f"Sizes of tensors must match except in dimension {dim}. Expected size {expected} "
-                f"but got size {size} for tensor number {place} in the list."
+                f"but got size {size} for tensor number {position} in the list."
             )
 
 
@@ -262,14 +262,14 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         return quick
     joined = _promoted("stack", tensors)
     first = joined[0]._array.shape
-    place_of_new = dimension(len(first) + 1, dim)
-    for place, tensor in enumerate(joined):
+    position_of_new = dimension(len(first) + 1, dim)
+    for position, tensor in enumerate(joined):
         if tensor._array.shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
-                f"{list(tensor._array.shape)} at entry {place}"
+                f"{list(tensor._array.shape)} at entry {position}"
             )
-    return _stack(place_of_new, joined)
+    return _stack(position_of_new, joined)
 
 
 # --- with dimensions added first ------------------------------------------------------------------
@@ -344,19 +344,19 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 def _blocks(matrices: list[Array]) -> Array:
     shapes = [matrix.shape for matrix in matrices]
     result = np.zeros((sum([s[0] for s in shapes]), sum([s[1] for s in shapes])), matrices[0].dtype)
-    for matrix, place in zip(matrices, _block_places(shapes), strict=True):
-        result[place] = matrix
+    for matrix, position in zip(matrices, _block_positions(shapes), strict=True):
+        result[position] = matrix
     return result
 
 
-def _block_places(shapes: list[tuple[int, ...]]) -> list[tuple[slice, slice]]:
+def _block_positions(shapes: list[tuple[int, ...]]) -> list[tuple[slice, slice]]:
     """Where matrices of these shapes stand along a diagonal."""
-    places = []
+    positions = []
     top = left = 0
     for rows, columns in shapes:
-        places.append((slice(top, top + rows), slice(left, left + columns)))
+        positions.append((slice(top, top + rows), slice(left, left + columns)))
         top, left = top + rows, left + columns
-    return places
+    return positions
 
 
 _block_diag = TensorOperator(
@@ -364,9 +364,9 @@ _block_diag = TensorOperator(
     lambda tensors: _blocks([np.atleast_2d(x) for x in tensors]),
     {
         "tensors": lambda grad, tensors_shape: [
-            grad[place].reshape(shape)
-            for place, shape in zip(
-                _block_places([(1, 1)[len(s) :] + s for s in tensors_shape]),
+            grad[position].reshape(shape)
+            for position, shape in zip(
+                _block_positions([(1, 1)[len(s) :] + s for s in tensors_shape]),
                 tensors_shape,
                 strict=True,
             )
@@ -399,11 +399,11 @@ def _blocks_of_samples(stacks: list[Tensor]) -> Tensor:
 
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with the given matrices along its diagonal; vectors count as rows."""
-    for place, tensor in enumerate(tensors):
+    for position, tensor in enumerate(tensors):
         if tensor._array.ndim > 2:
             raise RuntimeError(
                 "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
-                f"{place} has {tensor._array.ndim} dimensions"
+                f"{position} has {tensor._array.ndim} dimensions"
             )
     given = _promoted("block_diag", tensors)
     if any([x is not y for x, y in zip(given, tensors, strict=True)]):
@@ -436,9 +436,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         vectors[:2] = vectors[1::-1]
     shape = tuple([vector._array.size for vector in vectors])
     grids = []
-    for place, vector in enumerate(vectors):
+    for position, vector in enumerate(vectors):
         own = [1] * len(shape)
-        own[place] = shape[place]
+        own[position] = shape[position]
         grids.append(expand(reshape(vector, tuple(own)), shape))
     if swap:
         grids[:2] = grids[1::-1]

@@ -201,9 +201,9 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 # --- copies with a part replaced ------------------------------------------------------------------
 
 
-def _replaced(view: Callable[..., Array], array: Array, src: Array, place: Any) -> Array:
+def _replaced(view: Callable[..., Array], array: Array, src: Array, position: Any) -> Array:
     result = capture.copied(array)
-    target = view(result, *place)
+    target = view(result, *position)
     assign(target, src)
     if src.dtype == target.dtype:
         capture.note_copy(src, target)
@@ -216,30 +216,30 @@ def _replacing(
     part_of: Callable[..., Tensor],
     for_samples: Callable[[Any, int], Any],
 ) -> TensorOperator:
-    """A copy of ``input`` whose part ``view(array, *place)`` holds ``src``.
+    """A copy of ``input`` whose part ``view(array, *position)`` holds ``src``.
 
-    ``part_of(tensor, *place)`` is the same part of a Tensor; ``for_samples(place, number)`` is the
-    place in a batch.
+    ``part_of(tensor, *position)`` is the same part of a Tensor; ``for_samples(position, number)``
+    is the position in a batch.
     """
 
-    def cleared(grad: Tensor, place: Any) -> Tensor:
+    def cleared(grad: Tensor, position: Any) -> Tensor:
         zero = new_tensor(filled_like(grad._array, (), grad._array.dtype, 0))
-        made: Tensor = operator(grad, zero, place)
+        made: Tensor = operator(grad, zero, position)
         return made
 
     operator = TensorOperator(
         name,
-        lambda input, src, place: _replaced(view, input, src, place),
-        {"input": cleared, "src": lambda grad, place: part_of(grad, *place)},
-        batch=stacked(place=for_samples),
+        lambda input, src, position: _replaced(view, input, src, position),
+        {"input": cleared, "src": lambda grad, position: part_of(grad, *position)},
+        batch=stacked(position=for_samples),
         takes_half=True,
         portable=True,
     )
     return operator
 
 
-def _key_of_samples(place: Any, size: int) -> Any:
-    return (part_of_samples(place[0], size),)
+def _key_of_samples(position: Any, size: int) -> Any:
+    return (part_of_samples(position[0], size),)
 
 
 _select_scatter = _replacing(
@@ -252,7 +252,7 @@ _diagonal_scatter = _replacing(
     "diagonal_scatter",
     diagonal_view,
     lambda x, *at: _diagonal(x, *at),
-    lambda place, size: (place[0], *after_samples(place[1:], size)),
+    lambda position, size: (position[0], *after_samples(position[1:], size)),
 )
 
 
@@ -295,8 +295,8 @@ def diagonal_scatter(
     """A copy with ``src`` on the diagonals of two dimensions."""
     src = _checked_part("diagonal_scatter", diagonal(input.detach(), offset, dim1, dim2), src)
     rank = input._array.ndim
-    place = (offset, dimension(rank, dim1), dimension(rank, dim2))
-    return _diagonal_scatter(input, src, place)
+    position = (offset, dimension(rank, dim1), dimension(rank, dim2))
+    return _diagonal_scatter(input, src, position)
 
 
 # --- windows --------------------------------------------------------------------------------------

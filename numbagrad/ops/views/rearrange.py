@@ -366,7 +366,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     return repeat(input, (1,) * (input._array.ndim - len(counts)) + counts)
 
 
-def _places_repeated(repeats: Tensor) -> Tensor:
+def _positions_repeated(repeats: Tensor) -> Tensor:
     """The indices of the elements of ``repeats``, each as often as the element says."""
     counts = repeats._array
     if counts.dtype not in (np.int32, np.int64):
@@ -376,14 +376,14 @@ def _places_repeated(repeats: Tensor) -> Tensor:
         )
     if counts.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    return new_tensor(_repeated_places(counts))
+    return new_tensor(_repeated_positions(counts))
 
 
 _SIZE_BY_COUNTS = "repeat_interleave() by a tensor, whose size depends on values"
 
 
 @array_function(refused=_SIZE_BY_COUNTS)
-def _repeated_places(counts: Array) -> Array:
+def _repeated_positions(counts: Array) -> Array:
     """Each place as often as its count says."""
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
@@ -407,7 +407,7 @@ def repeat_interleave(
             entries are not ``output_size`` in the end.
     """
     if repeats is NOT_GIVEN:
-        return _of_size(_places_repeated(input), 0, output_size)
+        return _of_size(_positions_repeated(input), 0, output_size)
     if dim is None:
         input, dim = reshape(input, -1), 0
     dim = dimension(input._array.ndim, dim)
@@ -427,9 +427,9 @@ def repeat_interleave(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{counts.size} and input.size({dim}) = {shape[dim]}"
         )
-    places = np.repeat(np.arange(shape[dim]), counts)
+    positions = np.repeat(np.arange(shape[dim]), counts)
     where = foreign(input._array)
-    index = places if where is None else where.constant(places)
+    index = positions if where is None else where.constant(positions)
     return _of_size(input.index_select(dim, new_tensor(index)), dim, output_size)
 
 

@@ -81,9 +81,9 @@ def _shared(storage: Array, geometry: Geometry) -> tuple[Array, Array] | None:
     refuse_foreign("as_strided of what repeats", storage)
     before = max(0, -geometry.offset)
     numbers = np.arange(storage.size)
-    places = region_of_memory(numbers, geometry.base_shape, geometry.base_strides, before)
-    counts = np.bincount(places.reshape(-1), minlength=storage.size)
-    return places, np.maximum(counts, 1)
+    positions = region_of_memory(numbers, geometry.base_shape, geometry.base_strides, before)
+    counts = np.bincount(positions.reshape(-1), minlength=storage.size)
+    return positions, np.maximum(counts, 1)
 
 
 def _read(input: Array, geometry: Geometry) -> Array:
@@ -94,8 +94,8 @@ def _read(input: Array, geometry: Geometry) -> Array:
     elif input.dtype.kind == "V":
         return half.converted(_read(half.readable(input), geometry), input.dtype)
     else:  # elements at one place count as their mean: the adjoint of ``_spread``
-        places, counts = shared
-        np.add.at(storage, places, input)
+        positions, counts = shared
+        np.add.at(storage, positions, input)
         storage /= counts.astype(storage.real.dtype)
     return region.copy("C")
 
@@ -118,9 +118,11 @@ def _spread(input: Array, geometry: Geometry) -> Array:
     storage, base, region = _storage(geometry, input.dtype, input)
     if overlaps(geometry.shape, geometry.strides):
         refuse_foreign("as_strided of what repeats", input)
-        places = np.arange(storage.size)
+        positions = np.arange(storage.size)
         start = max(0, geometry.offset)
-        np.add.at(storage, region_of_memory(places, geometry.shape, geometry.strides, start), input)
+        np.add.at(
+            storage, region_of_memory(positions, geometry.shape, geometry.strides, start), input
+        )
     else:
         copy_elements(region, input)
     shared = _shared(storage, geometry)

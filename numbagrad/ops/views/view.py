@@ -147,16 +147,18 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
 def _check_view_sizes(input: Tensor, dtype: Any, ratio: int) -> None:
     """Raise torch's errors for a view whose elements are ``ratio`` times as large, or smaller."""
     *strides, last = input.stride()
-    places: list[tuple[str, int, int]] = []
+    positions: list[tuple[str, int, int]] = []
     if ratio > 1:
-        places.append(("size(-1)", input._array.shape[-1], ratio))
-        places.append(("storage_offset()", input.storage_offset(), ratio))
+        positions.append(("size(-1)", input._array.shape[-1], ratio))
+        positions.append(("storage_offset()", input.storage_offset(), ratio))
         if input._array.size:  # NumPy does not say what strides torch has where nothing lies
-            places += [(f"stride({place})", stride, ratio) for place, stride in enumerate(strides)]
+            positions += [
+                (f"stride({position})", stride, ratio) for position, stride in enumerate(strides)
+            ]
     to_view = f"to view {input.dtype} as {dtype} (different element sizes), but got"
     if last != 1:
         raise RuntimeError(f"self.stride(-1) must be 1 {to_view} {last}")
-    for name, value, divisor in places:
+    for name, value, divisor in positions:
         if value % divisor:
             raise RuntimeError(f"self.{name} must be divisible by {divisor} {to_view} {value}")
 
@@ -246,10 +248,10 @@ def alias(input: Tensor) -> Tensor:
 
 
 def _inverse(dims: Sequence[int]) -> tuple[int, ...]:
-    places = [0] * len(dims)
-    for place, dim in enumerate(dims):
-        places[dim] = place
-    return tuple(places)
+    positions = [0] * len(dims)
+    for position, dim in enumerate(dims):
+        positions[dim] = position
+    return tuple(positions)
 
 
 @method()
@@ -317,22 +319,23 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     several = isinstance(source, (list, tuple))
     if several is not isinstance(destination, (list, tuple)):
         raise TypeError("movedim(): source and destination must be ints, or both tuples of ints")
-    sources, places = (source, destination) if several else ((source,), (destination,))
-    if len(sources) != len(places):
+    sources, positions = (source, destination) if several else ((source,), (destination,))
+    if len(sources) != len(positions):
         raise RuntimeError(
             "movedim: Invalid source or destination dims: source "
             f"({list(sources)} dims) should contain the same number of dims as destination "
-            f"({list(places)} dims)"
+            f"({list(positions)} dims)"
         )
     found = [dimension(rank, dim) for dim in sources]
-    targets = [dimension(rank, dim) for dim in places]
-    for dims, given, name in ((found, sources, "source"), (targets, places, "destination")):
+    targets = [dimension(rank, dim) for dim in positions]
+    for dims, given, name in ((found, sources, "source"), (targets, positions, "destination")):
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     rest = iter([dim for dim in range(rank) if dim not in found])
     chosen = dict(zip(targets, found, strict=True))
     return _permute(
-        input, tuple([chosen[place] if place in chosen else next(rest) for place in range(rank)])
+        input,
+        tuple([chosen[position] if position in chosen else next(rest) for position in range(rank)]),
     )
 
 

@@ -64,7 +64,7 @@ def _replayed(view: Tensor, new_base: Tensor, visitor: NumberVisitor | None) -> 
     made_by = view._made_by
     if made_by is None:
         return _shown(new_base, Geometry.between(base._array, view._array))
-    operator, parent, values, place = made_by
+    operator, parent, values, position = made_by
     before = new_base if parent is base else _replayed(parent, new_base, visitor)
     if visitor is not None:
         names = operator.parameters[1:]
@@ -75,7 +75,7 @@ def _replayed(view: Tensor, new_base: Tensor, visitor: NumberVisitor | None) -> 
             ]
         )
     made = operator(before, *values)
-    result: Tensor = made if place is None else made[place]
+    result: Tensor = made if position is None else made[position]
     return result
 
 

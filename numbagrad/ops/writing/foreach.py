@@ -33,10 +33,11 @@ def _check_list(name: str, tensors: Any) -> Sequence[Tensor]:
         )
     if not tensors:
         raise RuntimeError("Tensor list must have at least one tensor.")
-    for place, tensor in enumerate(tensors):
+    for position, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise TypeError(
-                f"expected Tensor as element {place} in argument 0, but got {type(tensor).__name__}"
+                f"expected Tensor as element {position} in argument 0, but got "
+                f"{type(tensor).__name__}"
             )
     return tensors
 

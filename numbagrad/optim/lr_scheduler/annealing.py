@@ -91,11 +91,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_cur %= self.T_i
                 self.T_i *= self.T_mult
         else:
-            self._place(epoch)
+            self._position(epoch)
         self.last_epoch = math.floor(epoch)
         self._write(self._computed(self.get_lr))
 
-    def _place(self, epoch: float) -> None:
+    def _position(self, epoch: float) -> None:
         """Find the cosine that a step lies on."""
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")

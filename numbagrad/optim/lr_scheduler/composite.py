@@ -25,21 +25,21 @@ class _Several(LRScheduler):
         name = type(self).__name__
         if len(schedulers) < 1:
             raise ValueError(f"{name} expects at least one scheduler{what}, but got no scheduler.")
-        for place, scheduler in enumerate(schedulers):
+        for position, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
                 raise TypeError(
-                    f"{name} at index {place} should have `optimizer` as its attribute."
+                    f"{name} at index {position} should have `optimizer` as its attribute."
                 )
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise ValueError(
                     f"{name} does not support `ReduceLROnPlateau` scheduler as it requires "
                     "additional kwargs to be specified when calling `step`, but got one at index "
-                    f"{place} in the given schedulers sequence."
+                    f"{position} in the given schedulers sequence."
                 )
             if scheduler.optimizer is not (optimizer or schedulers[0].optimizer):
                 raise ValueError(
                     f"{name} expects all schedulers to belong to the same optimizer, but got "
-                    f"scheduler {type(scheduler).__name__} at index {place} has "
+                    f"scheduler {type(scheduler).__name__} at index {position} has "
                     f"{scheduler.optimizer}, which is different from "
                     f"{type(optimizer).__name__}."
                 )

@@ -102,11 +102,11 @@ class CyclicLR(_WithMomentum):
         """The rates of this step; momenta are written at once."""
         self._warn_outside_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
-        place = 1.0 + self.last_epoch / self.total_size - cycle
-        if place <= self.step_ratio:
-            height = place / self.step_ratio
+        position = 1.0 + self.last_epoch / self.total_size - cycle
+        if position <= self.step_ratio:
+            height = position / self.step_ratio
         else:
-            height = (place - 1) / (self.step_ratio - 1)
+            height = (position - 1) / (self.step_ratio - 1)
         scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
             for group, low, high in zip(

@@ -144,11 +144,11 @@ def test_indices():
         assert x.tolist() == [[1, 6, 3], [0, 0, 6]]
         assert x[:, torch.tensor([True, False, True])].tolist() == [[1, 3], [0, 6]]
         assert x[torch.tensor([1, 1, 0]), torch.tensor([2, 0, 1])].tolist() == [6, 0, 6]
-        places = torch.tensor([0, 0, 1], device=device)
+        positions = torch.tensor([0, 0, 1], device=device)
         y = torch.zeros(2, 2, 2, device=device)
-        y.index_put_((places, places), torch.ones(3, 2, device=device), accumulate=True)
+        y.index_put_((positions, positions), torch.ones(3, 2, device=device), accumulate=True)
         assert y.tolist() == [[[2, 2], [0, 0]], [[0, 0], [1, 1]]]
-        y[places, :, places] = torch.ones(2, device=device)
+        y[positions, :, positions] = torch.ones(2, device=device)
         assert y[:, :, 0].tolist() == [[1, 1], [0, 1]]
         values = torch.tensor([2, 1, 2], device=device)
         assert values.unique().tolist() == [1, 2]
