@@ -22,7 +22,7 @@ from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED
 from ..backend import foreign
-from ..executor.memory.arrays import copy_elements, filled
+from ..executor.memory.arrays import assign, filled
 from ..executor.plan.operations import Array, Memory, View, may_raise
 from ..ops.operators.program_call import ProgramCall
 from ..program import timing
@@ -220,7 +220,7 @@ def _sum(gradients: Sequence[Tensor | None]) -> Tensor | None:
 def _laid(array: Array, view: View) -> Array:
     """A copy of an array that lies in memory as a view does."""
     laid = empty_like(view.memory)
-    copy_elements(laid, array)
+    assign(laid, array)
     return laid
 
 

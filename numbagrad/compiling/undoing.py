@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.memory.arrays import copy_elements
+from ..executor.memory.arrays import assign
 from ..executor.plan.operations import Array, Call, Operation, View, may_raise
 from ..program.program import Program, as_view
 from ..random import Generator
@@ -88,7 +88,7 @@ class Undo:
         """After a run that raised."""
         self._program.undo_sources()
         for part, before in reversed(self._saved):
-            copy_elements(part, before)
+            assign(part, before)
         for generator, words in zip(self._generators, self._states, strict=False):
             generator.rewind(words)
         self.forget()

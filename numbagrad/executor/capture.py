@@ -7,12 +7,15 @@ imports nothing of the package but who holds arrays, so that everything can impo
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from ..backend import foreign_among
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: The trace that is at work, of whatever thread; None most of the time.
 active: Any = None
@@ -207,6 +210,23 @@ def refuse(what: str) -> None:
             found.fail(what)
 
 
+def outside_programs(what: str) -> Callable[[Function], Function]:
+    """Decorate a function that cannot be part of a program: a capture ends where it is called.
+
+    ``what`` says in the warning what it is, or does.
+    """
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            refuse(what)
+            return function(*arguments, **options)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
 def note_fill(array: Any, value: Any, made: bool = True) -> None:
     """Tell the trace of this thread, if it has one, that an array was filled with a number."""
     if active is not None:
@@ -235,23 +255,11 @@ def note_backward(tensors: Any, retain_graph: bool) -> None:
             found.used_up.update([(id(tensor), tensor) for tensor in tensors])
 
 
-def constant(array: Any) -> Any:
-    """``array``, whose elements follow from shapes and Python values alone; noted if capturing."""
-    if active is not None:
-        found = current_trace()
-        if found is not None:
-            found.constant(array)
-    return array
-
-
-def copied(array: Any) -> Any:
-    """A copy of an array in C order; noted if this thread captures."""
-    made = array.copy("C")
-    if active is not None:
-        found = current_trace()
-        if found is not None:
-            found.copy(array, made, made=True)
-    return made
+def note_constant(array: Any) -> None:
+    """Tell the trace of this thread, if it has one, of elements that shapes alone decide."""
+    found = current_trace()
+    if found is not None:
+        found.constant(array)
 
 
 def check_written(array: Any) -> None:
@@ -270,12 +278,12 @@ def write(function: Callable[..., Any], array: Any, *arguments: Any) -> None:
         found.write(function, array, *arguments)
 
 
-def note_copy(source: Any, target: Any) -> None:
+def note_copy(source: Any, target: Any, made: bool = False) -> None:
     """Tell the trace of this thread, if it has one, that elements were copied, one dtype."""
     if active is not None:
         found = current_trace()
         if found is not None:
-            found.copy(source, target)
+            found.copy(source, target, made)
 
 
 def numbers(

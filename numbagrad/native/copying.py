@@ -19,7 +19,7 @@ from ..kernels.layout import MAX_DIMENSIONS
 from .allocation import new_output
 from .array_launch_layout import ALL_IN_A_ROW, ReadArguments, ReadTable
 from .heads import ArrayHead, ObjectHead
-from .launch import is_contiguous, run_range, type_number
+from .launch import is_captured, is_contiguous, run_range, type_number
 from .layout import FOREIGN, Runtime
 from .objects import list_get_item, list_size, long_as_long, new_reference
 
@@ -133,6 +133,12 @@ def inside(self, arguments, given):
     return new_reference(answer)
 
 
+@subroutine
+def can_read(runtime, array, index):
+    """Whether this is the ordinary case; a program has its reads as launches of the kernels."""
+    return is_plain(runtime, array) and is_index(runtime, index) and not is_captured(runtime)
+
+
 def read_rows(self, arguments, given):
     """``builtin(array, dim, index) -> ndarray``: a dimension at the indices of an array.
 
@@ -142,7 +148,7 @@ def read_rows(self, arguments, given):
     runtime = table.runtime
     array = load(arguments, 0, int64)
     index = load(arguments, 2, int64)
-    if not (is_plain(runtime, array) and is_index(runtime, index)):
+    if not can_read(runtime, array, index):
         return nothing(runtime)
     dim = long_as_long(load(arguments, 1, int64))
     rank, added = rank_of(array), rank_of(index)
@@ -177,7 +183,7 @@ def read_elements(self, arguments, given):
     runtime = table.runtime
     array = load(arguments, 0, int64)
     index = load(arguments, 2, int64)
-    if not (is_plain(runtime, array) and is_index(runtime, index)):
+    if not can_read(runtime, array, index):
         return nothing(runtime)
     dim = long_as_long(load(arguments, 1, int64))
     rank = rank_of(array)

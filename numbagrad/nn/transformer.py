@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..executor import capture
+from ..executor.memory.arrays import may_use_elements
 from ..ops.creation.filled import full
 from ..tensor import Tensor
 from . import functional as F
@@ -169,7 +169,7 @@ def _is_causal(mask: Tensor | None, hint: bool | None, sequence: Tensor, batch_f
 
     Layers use a mask as any other where they are not told; a program cannot look at its elements.
     """
-    if hint is not None or mask is None or capture.is_capturing():
+    if hint is not None or mask is None or not may_use_elements(mask._array):
         return bool(hint)
     length = sequence.shape[1 if batch_first and sequence.ndim == 3 else 0]
     causal = _causal_mask(length, dtype=mask.dtype)

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import half_precision as half
 from ...backend import foreign
-from ...executor import capture
+from ...executor.memory.arrays import assign, copied
 from .. import tensor_interface as interface
 from ..grad_mode import state as grad_mode
 from ..hooks import creation_hooks, watching
@@ -285,15 +284,6 @@ def write_inplace(
     return tensor
 
 
-def _assign(target: Any, source: Any) -> None:
-    """Write the elements of an array to another one of its backend."""
-    where = foreign(target)
-    if where is None:
-        half.assign(target, ..., source)
-    else:
-        where.copy(target, source)
-
-
 def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any) -> Any:
     """Write ``compute(tensor)`` into ``tensor`` and return it, for what makes a new array first.
 
@@ -313,9 +303,7 @@ def compute_then_write(tensor: Any, compute: Callable[[Any], Any], *others: Any)
             f"output with shape {list(tensor._array.shape)} doesn't match the broadcast shape "
             f"{list(value._array.shape)}"
         )
-    _assign(tensor._array, value._array)
-    if capture.active is not None:
-        capture.note_copy(value._array, tensor._array)
+    assign(tensor._array, value._array)
     interface.bump_version(tensor)
     if recorded and value._producer is not None:
         rebase_history(tensor, value._producer, value._output_nr)
@@ -351,7 +339,7 @@ def _shares_memory(operand: Any, tensor: Any) -> bool:
 
 def _value_before(tensor: Any, copy: bool) -> Any:
     """A stand-in for ``tensor`` as it is now: its history and, if ``copy``, a copy of its value."""
-    array = capture.copied(tensor._array) if copy else tensor._array
+    array = copied(tensor._array) if copy else tensor._array
     return interface.new_tensor(array, tensor._requires_grad, tensor._producer, tensor._output_nr)
 
 

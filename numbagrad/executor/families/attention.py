@@ -16,7 +16,7 @@ import numpy as np
 from ...backend import foreign, foreign_among
 from ...kernels.attention import layout as w
 from .. import capture
-from ..memory import arrays
+from ..memory.arrays import constant, in_c_order, new_array
 from ..word_kernel import WordKernel, with_scratch
 
 __all__ = ["backward", "forward", "takes"]
@@ -62,10 +62,6 @@ def _broadcasts(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     )
 
 
-def _contiguous(array: Array) -> Array:
-    return array if array.flags.c_contiguous else capture.copied(array)
-
-
 @functools.lru_cache(maxsize=256)
 def _sizes(
     shape: tuple[int, ...], keys: int, wide: int, causal: bool, mask: tuple[int, ...] | None
@@ -95,7 +91,7 @@ def _constant(array: Array) -> Array:
     """An array of constants; a program keeps its own."""
     if capture.active is None:
         return array
-    made: Array = capture.constant(array.copy())
+    made: Array = constant(array.copy())
     return made
 
 
@@ -112,12 +108,12 @@ def forward(
         return elsewhere
     samples, heads, queries, _ = query.shape
     dtype, wide = query.dtype, value.shape[3]
-    made = arrays.new_array((samples, heads, queries, wide), dtype)
+    made = new_array((samples, heads, queries, wide), dtype)
     logarithms = np.empty((samples, heads, queries), dtype)
     sizes = _sizes(query.shape, key.shape[2], wide, causal, None if mask is None else mask.shape)
     with_scratch(_kernel("attend", dtype.name, 2), 8)(
-        samples * heads * -(-queries // w.QUERY_BLOCK), 1, made, logarithms, _contiguous(query),
-        _contiguous(key), _contiguous(value), 0 if mask is None else _contiguous(mask),
+        samples * heads * -(-queries // w.QUERY_BLOCK), 1, made, logarithms, in_c_order(query),
+        in_c_order(key), in_c_order(value), 0 if mask is None else in_c_order(mask),
         _constant(sizes), _constant(_number(scale, dtype.name)),
     )  # fmt: skip
     return made, logarithms
@@ -137,13 +133,13 @@ def backward(
             "attention_backward", where.attention_backward, given
         )
         return there
-    grads = [arrays.new_array(x.shape, x.dtype) for x in (query, key, value)]
+    grads = [new_array(x.shape, x.dtype) for x in (query, key, value)]
     mask_shape = None if mask is None else mask.shape
     sizes = _sizes(query.shape, key.shape[2], value.shape[3], causal, mask_shape)
     dtype = query.dtype.name
     with_scratch(_kernel("attend_backward", dtype, 3), 12)(
-        query.shape[0] * query.shape[1], 1, *grads, made, logarithms, _contiguous(query),
-        _contiguous(key), _contiguous(value), 0 if mask is None else _contiguous(mask),
-        _constant(sizes), _constant(_number(scale, dtype)), _contiguous(grad),
+        query.shape[0] * query.shape[1], 1, *grads, made, logarithms, in_c_order(query),
+        in_c_order(key), in_c_order(value), 0 if mask is None else in_c_order(mask),
+        _constant(sizes), _constant(_number(scale, dtype)), in_c_order(grad),
     )  # fmt: skip
     return grads[0], grads[1], grads[2]

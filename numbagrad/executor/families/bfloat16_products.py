@@ -16,8 +16,7 @@ from ...backend import foreign
 from ...codegen import loader
 from ...dtype import bfloat16, float32
 from ...kernels.matmul.layout import PAIR_BLOCK_BYTES, PAIR_COLUMNS, PAIR_ROWS
-from .. import capture
-from ..memory.arrays import new_array
+from ..memory.arrays import copied, new_array
 from ..word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -79,7 +78,7 @@ def _packed(x: Array, count: int, dim: int, width: int) -> Array:
     """Panels of an operand, whose rows (A) or columns (B) are dimension ``dim``."""
     source = x if x.flags.c_contiguous else x.swapaxes(-1, -2)
     if not source.flags.c_contiguous:
-        source = capture.copied(x)
+        source = copied(x)
         x = source
     strides = [stride // 2 for stride in x.strides[-2:]]
     across, step = strides if dim == -2 else reversed(strides)

@@ -18,6 +18,7 @@ import numpy as np
 from ...backend import foreign
 from ...dtype import name_of
 from .. import capture
+from ..memory.arrays import copied
 from ..word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -65,7 +66,7 @@ def _check_elsewhere(
         return
     kernel = _kernel(name)
     if not launch_args[0].flags.c_contiguous:
-        launch_args = (capture.copied(launch_args[0]), *launch_args[1:])
+        launch_args = (copied(launch_args[0]), *launch_args[1:])
     total = launch_args[0].size
     if not capture.computes() or where.check(kernel, total, launch_args, subject):
         launch = total, _GRAIN, launch_args

@@ -26,7 +26,7 @@ from ...number_range import check_bits, checked_number
 from ...type_names import given_for_tensor
 from .. import capture
 from ..cache import library
-from ..memory.arrays import fill_elements
+from ..memory.arrays import set_all
 from ..mode import NATIVE
 from ..plan import result_forms
 from ..plan.dtypes import ComplexRules
@@ -139,7 +139,7 @@ class ComplexProgram:
         else:
             where.run(self._operation(inputs, outputs, dtype))
         if output.dtype.kind == "c" and not self.formula.is_complex:
-            fill_elements(output.imag, 0)  # not before: an operand may lie there
+            set_all(output.imag, 0, made=False)  # not before: an operand may lie there
 
     def _operation(self, inputs: list[Any], outputs: list[Any], dtype: DType) -> Pointwise:
         """The formula of parts over arrays of another backend, and numbers."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...backend import foreign
 from .. import capture
-from ..memory.arrays import new_array
+from ..memory.arrays import constant, in_c_order, new_array
 from ..plan.windows import Form, Plan, product_plan, weights_plan
 from ..word_kernel import WordKernel, with_scratch
 
@@ -38,15 +38,11 @@ def _has_kernel(*arrays: Array) -> bool:
     )
 
 
-def _contiguous(array: Array) -> Array:
-    return array if array.flags.c_contiguous else capture.copied(array)
-
-
 def _words(plan: Plan) -> Array:
     """The words of a plan; a program keeps its own."""
     if capture.active is None:
         return plan.words
-    made: Array = capture.constant(plan.words.copy())
+    made: Array = constant(plan.words.copy())
     return made
 
 
@@ -65,7 +61,7 @@ def convolve(form: Form, source: Array, weights: Array, bias: Array | None) -> A
     if plan is None:
         return None
     words, dtype = _words(plan), source.dtype.name
-    source, weights = _contiguous(source), _contiguous(weights)
+    source, weights = in_c_order(source), in_c_order(weights)
     if form.transposed:
         arranged = new_array((weights.size,), weights.dtype)
         rows = form.groups * form.rows
@@ -73,7 +69,7 @@ def convolve(form: Form, source: Array, weights: Array, bias: Array | None) -> A
         _kernel("product", "arrange", dtype)(rows, grain, arranged, weights, words)
         weights = arranged
     made = new_array((form.batch, form.groups * form.rows, *form.result), source.dtype)
-    added = 0 if bias is None else _contiguous(bias)
+    added = 0 if bias is None else in_c_order(bias)
     with_scratch(_kernel("product", "convolve", dtype), 5)(
         plan.units, plan.grain, made, source, weights, added, words
     )
@@ -92,7 +88,7 @@ def correlate(form: Form, source: Array, grad: Array, shape: tuple[int, ...]) ->
     if plan is None:
         return None
     words, dtype = _words(plan), source.dtype.name
-    source, grad = _contiguous(source), _contiguous(grad)
+    source, grad = in_c_order(source), in_c_order(grad)
     made = new_array(shape, source.dtype)
     sums = made if plan.parts == 1 else new_array((plan.parts, *shape), source.dtype)
     kernel = with_scratch(_kernel("weights", "correlate", dtype), 4)

@@ -14,8 +14,7 @@ import numpy as np
 
 from ...backend import foreign
 from ...dtype import name_of
-from .. import capture
-from ..memory.arrays import new_array
+from ..memory.arrays import constant, in_c_order, new_array
 from ..word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
@@ -62,7 +61,7 @@ def repeated(array: Array, counts: Sequence[int], words: Array) -> Array:
     made = new_array((*array.shape[:2], *counts), array.dtype)
     lines = made.size // counts[-1]
     kernel = _kernel(f"repeat_{array.itemsize}")
-    kernel(lines, max(_GRAIN // counts[-1], 1), made, _contiguous(array), capture.constant(words))
+    kernel(lines, max(_GRAIN // counts[-1], 1), made, in_c_order(array), constant(words))
     return made
 
 
@@ -72,9 +71,5 @@ def gathered_back(array: Array, sizes: Sequence[int], words: Array) -> Array:
     lines = made.size // sizes[-1]
     grain = max(_GRAIN // math.prod(array.shape[2:]) * math.prod(sizes[:-1]), 1)
     kernel = _kernel(f"gather_back_{name_of(array.dtype)}")
-    kernel(lines, grain, made, _contiguous(array), capture.constant(words))
+    kernel(lines, grain, made, in_c_order(array), constant(words))
     return made
-
-
-def _contiguous(array: Array) -> Array:
-    return array if array.flags.c_contiguous else capture.copied(array)

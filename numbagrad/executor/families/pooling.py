@@ -15,7 +15,7 @@ import numpy as np
 from ...backend import foreign
 from ...dtype import from_numpy, name_of
 from .. import capture
-from ..memory.arrays import new_array
+from ..memory.arrays import constant, in_c_order, new_array
 from ..word_kernel import WordKernel
 from .complex_pointwise import refused
 
@@ -63,7 +63,7 @@ def largest(array: Array, counts: tuple[int, ...], options: Sequence[tuple[int, 
 def _launch_args(sizes: tuple[int, ...], counts: tuple[int, ...], options: Any) -> Array:
     geometry = _geometry(sizes, counts, *options)
     if capture.active is not None:
-        geometry = capture.constant(geometry.copy())
+        geometry = constant(geometry.copy())
     return geometry
 
 
@@ -78,10 +78,6 @@ def has_sums(array: Array) -> bool:
     return known and array.size > 0 and foreign(array) is None
 
 
-def _contiguous(array: Array) -> Array:
-    return array if array.flags.c_contiguous else capture.copied(array)
-
-
 def taken(source: Array, positions: Array) -> Array:
     """The elements of (N, C, ...) at places (N, C, *counts) in the flattened spatial dimensions."""
     made = new_array(positions.shape, source.dtype)
@@ -91,8 +87,8 @@ def taken(source: Array, positions: Array) -> Array:
         planes,
         max(_GRAIN // count, 1),
         made,
-        _contiguous(source),
-        _contiguous(positions),
+        in_c_order(source),
+        in_c_order(positions),
         size,
         count,
     )
@@ -105,13 +101,7 @@ def put_back(values: Array, positions: Array, sizes: tuple[int, ...]) -> Array:
     size, count = math.prod(sizes), math.prod(positions.shape[2:])
     planes = math.prod(positions.shape[:2])
     _summing("put_back", values.dtype)(
-        planes,
-        max(_GRAIN // size, 1),
-        made,
-        _contiguous(values),
-        _contiguous(positions),
-        size,
-        count,
+        planes, max(_GRAIN // size, 1), made, in_c_order(values), in_c_order(positions), size, count
     )
     return made
 
@@ -126,7 +116,7 @@ def window_sums(array: Array, counts: tuple[int, ...], options: Any) -> Array:
     launch_args = _launch_args(array.shape[2:], counts, options)
     lines = made.size // counts[-1]
     grain = max(_GRAIN // (math.prod(options[0]) * counts[-1]), 1)
-    _summing("window_sums", array.dtype)(lines, grain, made, _contiguous(array), launch_args)
+    _summing("window_sums", array.dtype)(lines, grain, made, in_c_order(array), launch_args)
     return made
 
 
@@ -140,5 +130,5 @@ def spread_sums(sums: Array, sizes: tuple[int, ...], options: Any) -> Array:
     launch_args = _launch_args(sizes, sums.shape[2:], options)
     grain = max(_GRAIN // math.prod(sizes), 1)
     planes = math.prod(sums.shape[:2])
-    _summing("spread_sums", sums.dtype)(planes, grain, made, _contiguous(sums), launch_args)
+    _summing("spread_sums", sums.dtype)(planes, grain, made, in_c_order(sums), launch_args)
     return made

@@ -226,7 +226,7 @@ def _launch_args(plan: Array) -> Array:
     """The arguments of a plan; a program keeps its own."""
     if capture.active is None:
         return plan
-    made: Array = capture.constant(plan.copy())
+    made: Array = arrays.constant(plan.copy())
     return made
 
 
@@ -266,10 +266,6 @@ def _panels(matrix: Array, transposed: bool) -> Array:
     across, step = (rows, 1) if transposed else (1, columns)
     _kernel("pack_weights", matrix.dtype.name)(1, 1, made, matrix, rows, columns, across, step)
     return made
-
-
-def _contiguous(array: Array) -> Array:
-    return array if array.flags.c_contiguous else capture.copied(array)
 
 
 def copied(array: Array) -> Array:
@@ -340,11 +336,11 @@ def forward(
     of_input, of_hidden, input_bias, hidden_bias = weights[:4]
     width = of_hidden.shape[1]
     elements, sequences = steps.elements, steps.sequences
-    gates = matmul(_contiguous(input), of_input.T)
+    gates = matmul(arrays.in_c_order(input), of_input.T)
     bias = np.empty((2 * cell.gates - cell.joined) * width, dtype)
     _kernel("join_biases", dtype.name)(
-        len(bias), 1 << 20, bias, 0 if input_bias is None else _contiguous(input_bias),
-        0 if hidden_bias is None else _contiguous(hidden_bias), cell.joined * width,
+        len(bias), 1 << 20, bias, 0 if input_bias is None else arrays.in_c_order(input_bias),
+        0 if hidden_bias is None else arrays.in_c_order(hidden_bias), cell.joined * width,
         cell.gates * width,
     )  # fmt: skip
     hidden, last = arrays.new_array((elements, width), dtype), np.empty((sequences, width), dtype)
@@ -354,8 +350,8 @@ def forward(
     _kernel("run_forward", dtype.name, 1, 6)(
         sequences, _grain(gates, width, sequences), hidden,
         *[0 if x is None else x for x in (extra, last, last_cell, sums)], gates,
-        _contiguous(state[0]), _contiguous(state[1]) if cell.has_cell else 0,
-        _panels(_contiguous(of_hidden), True), bias, 0, 0,
+        arrays.in_c_order(state[0]), arrays.in_c_order(state[1]) if cell.has_cell else 0,
+        _panels(arrays.in_c_order(of_hidden), True), bias, 0, 0,
         _launch_args(_plan(mode, width, steps, False)), _formula(mode, False, dtype.name),
     )  # fmt: skip
     return Forward(hidden, last, last_cell, gates, extra)
@@ -405,7 +401,7 @@ def backward(
         return copied(grad)
 
     given = grads[0]
-    given = arrays.filled(hidden.shape, dtype, 0) if given is None else _contiguous(given)
+    given = arrays.filled(hidden.shape, dtype, 0) if given is None else arrays.in_c_order(given)
     carried = started(grads[1])
     carried_cell = started(grads[2]) if cell.has_cell else None
     gates = arrays.new_array((steps.elements, cell.gates * width), dtype)
@@ -415,8 +411,8 @@ def backward(
         shape[0], _grain(gates, width, shape[0]), gates, 0 if sums is None else sums, previous,
         carried, 0 if carried_cell is None else carried_cell, hidden,
         0 if extra is None else extra, gates_made,
-        _contiguous(state[0]), _contiguous(state[1]) if cell.has_cell else 0,
-        _panels(_contiguous(of_hidden), False), given,
+        arrays.in_c_order(state[0]), arrays.in_c_order(state[1]) if cell.has_cell else 0,
+        _panels(arrays.in_c_order(of_hidden), False), given,
         _launch_args(_plan(mode, width, steps, True)), _formula(mode, True, dtype.name),
     )  # fmt: skip
     return Backward(gates, gates if sums is None else sums, previous, carried, carried_cell)

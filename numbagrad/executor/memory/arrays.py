@@ -1,7 +1,8 @@
-"""New ndarrays for what Python fills: small ones from NumPy, large ones from the pool of buffers.
+"""New ndarrays for what Python fills, and what it writes into others; each tells the trace.
 
-Called by the operators that create or copy. Memory of the pool begins at a page and lies in huge
-pages, which operators on large arrays read a tenth faster; ``memory.py`` has the pool.
+Called by the operators that create or copy: so none of them has to know whether its thread
+captures. Large arrays come from the pool of buffers, whose memory begins at a page and lies in huge
+pages, which operators on large arrays read a tenth faster; ``buffers.py`` has the pool.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...backend import Backend, foreign, home_of
+from ...backend import Backend, array_namespace, foreign, home_of, on_host
+from ...dtype import bfloat16, float16, float32, float64
 from ...native import buffer_layout
 from .. import capture
 from ..builtin import runtime
@@ -20,14 +22,19 @@ from ..mode import NATIVE
 from ..plan.forms import contiguous
 from . import buffers as memory
 
+Array = np.ndarray[Any, Any]
 
-def new_array(
-    shape: Sequence[int], kind: np.dtype[Any], where: Backend | None = None
-) -> np.ndarray[Any, Any]:
+_ONES = {
+    each.numpy: half.converted(np.ones(()), each.numpy)
+    for each in (float16, bfloat16, float32, float64)
+}
+
+
+def new_array(shape: Sequence[int], kind: np.dtype[Any], where: Backend | None = None) -> Array:
     """An array in C order whose elements are not set; an ndarray if no backend is named."""
     if where is not None:
         return where.allocate(*contiguous(tuple(shape), kind))
-    made: np.ndarray[Any, Any] = np.empty(shape, kind)  # a large one costs nothing until it is used
+    made: Array = np.empty(shape, kind)  # a large one costs nothing until it is used
     if made.nbytes < buffer_layout.LARGE_BYTES or not NATIVE:
         return made
     runtime()
@@ -35,82 +42,150 @@ def new_array(
     return made if large is None else large
 
 
-def filled(
-    shape: Sequence[int], kind: np.dtype[Any], value: Any, where: Backend | None = None
-) -> np.ndarray[Any, Any]:
-    """A new array of which every element is ``value``; an ndarray if no backend is named."""
-    if where is not None:
-        made = new_array(shape, kind, where)
-        where.fill(made, value)
-        if capture.active is not None:
-            capture.note_fill(made, value)
-        return made
-    if value or (array := np.zeros(shape, kind)).nbytes >= buffer_layout.LARGE_BYTES:
-        array = new_array(shape, kind)
-        half.fill(array, value)
-    if capture.active is not None:
-        capture.note_fill(array, value)
+def unset(array: Array) -> Array:
+    """A new array whose elements may be any; a program sets them to 0, to make it again."""
+    if capture.is_capturing():
+        set_all(array, 0)
     return array
 
 
-def filled_like(
-    array: np.ndarray[Any, Any], shape: Sequence[int], kind: np.dtype[Any], value: Any
-) -> np.ndarray[Any, Any]:
+def filled(
+    shape: Sequence[int], kind: np.dtype[Any], value: Any, where: Backend | None = None
+) -> Array:
+    """A new array of which every element is ``value``; an ndarray if no backend is named."""
+    if where is None and not value:
+        array = np.zeros(shape, kind)
+        if array.nbytes < buffer_layout.LARGE_BYTES:
+            if capture.active is not None:
+                capture.note_fill(array, value)
+            return array
+    array = new_array(shape, kind, where)
+    set_all(array, value)
+    return array
+
+
+def filled_like(array: Array, shape: Sequence[int], kind: np.dtype[Any], value: Any) -> Array:
     """``filled`` by the backend of an array."""
     return filled(shape, kind, value, home_of(array))
 
 
-def constant_beside(array: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> Any:
-    """Values that follow from shapes alone, by the backend of an array that they are used with."""
-    where = home_of(array)
-    return capture.constant(values if where is None else where.constant(values))
+def constant(values: Array, where: Backend | None = None) -> Any:
+    """An array whose elements follow from shapes and Python values alone, by a backend if named."""
+    array = values if where is None else where.constant(values)
+    if capture.active is not None:
+        capture.note_constant(array)
+    return array
 
 
-def set_all(array: np.ndarray[Any, Any], value: Any) -> None:
-    """Write a number to every element of a new array, of whatever backend."""
-    fill_elements(array, value)
-    if capture.active is None:
-        return
-    elsewhere = foreign(array) is not None or not array.size
-    capture.note_fill(array, value if elsewhere else half.readable(array).flat[0])
+def constant_of(given: Array) -> Array:
+    """An array of a user, who may write to it later: in a program its elements as they are now."""
+    return given if capture.active is None else constant(given.copy())
 
 
-def fill_elements(array: np.ndarray[Any, Any], value: Any) -> None:
-    """Write a number to every element of an array of any backend; no trace is told."""
+def constant_beside(array: Array, values: Array) -> Any:
+    """``constant`` by the backend of an array that it is used with."""
+    return constant(values, home_of(array))
+
+
+def held_by(where: Backend, array: Array) -> Any:
+    """A copy of an ndarray that a backend holds."""
+    return capture.call(where.constant, array)
+
+
+def one_of(kind: np.dtype[Any]) -> Array:
+    """A new array without dimensions that holds 1, of a dtype of floats."""
+    made = _ONES[kind].copy()
+    if capture.active is not None:
+        capture.note_fill(made, 1)
+    return made
+
+
+def copied(array: Array) -> Any:
+    """A copy of an array in C order."""
+    made = array.copy("C")
+    if capture.active is not None:
+        capture.note_copy(array, made, made=True)
+    return made
+
+
+def in_c_order(array: Array) -> Array:
+    """An array whose elements lie side by side: itself, or a copy."""
+    return array if array.flags.c_contiguous else copied(array)
+
+
+def set_all(array: Array, value: Any, made: bool = True) -> None:
+    """Write a number to every element of an array; ``made`` says that its memory is new."""
     where = foreign(array)
     if where is None:
         half.fill(array, value)
     else:
         where.fill(array, value)
+    if capture.active is not None:
+        capture.note_fill(array, value, made)
 
 
-def copy_elements(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
-    """``target[...] = source`` for arrays of one backend."""
-    where = foreign(target)
-    if where is None:
+def assign(target: Array, source: Array) -> None:
+    """``target[...] = source``, converted to the dtype of the target, for arrays of one backend.
+
+    A program has it as a loop if that reads nothing that was written, else as a call.
+    """
+    if capture.active is None:
+        _assign(target, source)
+    elif foreign(target) is not None or (
+        target.dtype == source.dtype and not np.may_share_memory(target, source)
+    ):
+        _assign(target, source)
+        capture.note_copy(source, target)
+    else:
+        capture.write(_assign, target, source)
+
+
+def _assign(target: Array, source: Array) -> None:
+    if target.__class__ is np.ndarray and source.dtype == target.dtype:
         target[...] = source
-    else:
+    elif (where := foreign(target)) is not None:
         where.copy(target, source)
+    else:
+        if source.dtype.kind == "c" and target.dtype.kind not in "cb":
+            source = source.real
+        half.copy_into(target, source)
 
 
-def assign(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
-    """``target[...] = source``, converted to the dtype of the target, for arrays of one backend."""
-    where = foreign(target)
-    if where is None:
-        half.assign(target, ..., source)
-    else:
-        where.copy(target, source)
+def may_use_elements(array: Array) -> bool:
+    """Whether Python may read or write the elements of an array by itself, where that is faster.
+
+    Not so in a program, which goes the way that is right whatever they are, under a transformation,
+    or where they lie on another device.
+    """
+    return array.__class__ is np.ndarray and not capture.is_capturing()
+
+
+def values_on_host(array: Array, reader: str) -> Array:
+    """The elements as an ndarray, for Python to go by; no program holds what comes of it.
+
+    ``reader`` says for the warning what reads them, and why.
+    """
+    capture.refuse(reader)
+    values: Array = on_host(array)
+    return values
+
+
+def positions_where(mask: Array, reader: str) -> tuple[Array, ...]:
+    """Indices of the elements that hold, an array for each dimension, on the device of the mask.
+
+    As their number depends on values, no program holds them; ``reader`` as above.
+    """
+    capture.refuse(reader)
+    return tuple(array_namespace(mask).nonzero(mask))
 
 
 def embedded(
-    array: np.ndarray[Any, Any],
+    array: Array,
     shape: Sequence[int],
-    part: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
+    part: Callable[[Array], Array],
     value: Any = 0,
-) -> np.ndarray[Any, Any]:
+) -> Array:
     """A new array of one value with ``array`` in the view of it that ``part`` returns."""
     made = filled_like(array, shape, array.dtype, value)
-    target = part(made)
-    copy_elements(target, array)
-    capture.note_copy(array, target)
+    assign(part(made), array)
     return made

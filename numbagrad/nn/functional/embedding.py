@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import no_grad
-from ...executor import capture
 from ...executor.families import copying
 from ...executor.families.checks import check_inside, check_offsets
-from ...executor.memory.arrays import filled
+from ...executor.memory.arrays import constant, filled, values_on_host
 from ...ops.arguments.requirements import require_tensor
 from ...ops.conversion.query import typename
 from ...ops.indexing import gather
 from ...ops.indexing.bags import bag_of_each, largest_of_bags, sums_of_bags
+from ...ops.operators.array_function import array_function
 from ...ops.pointwise.selection import where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
@@ -58,8 +58,8 @@ def embedding(
 
 @no_grad()
 def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
-    capture.refuse("embedding() with max_norm, which changes rows in place")
-    used = new_tensor(capture.call(np.unique, indices._array))
+    reader = "embedding() with max_norm, which changes rows in place"
+    used = new_tensor(np.unique(values_on_host(indices._array, reader)))
     rows = weight[used]
     length = rows.norm(norm_type, 1, keepdim=True)
     factor = where(length > max_norm, max_norm / (length + 1e-7), 1.0)
@@ -120,7 +120,7 @@ def embedding_bag(
     if offsets is not None:
         starts = offsets.long()._array
         check_offsets(starts, array.shape[0], bool(include_last_offset), _explain_offsets)
-        ends = starts if include_last_offset else capture.call(_with_end, starts, array.size)
+        ends = starts if include_last_offset else _with_end(starts, array.size)
         if ends.size == 1:
             return weight[:0]
     plain = weight._array.__class__ is array.__class__ is np.ndarray
@@ -128,7 +128,7 @@ def embedding_bag(
         gather.refuse_sparse_gradient(weight, sparse)
         if ends is None:
             edges = np.arange(0, array.size + 1, array.shape[1])
-            bags = new_tensor(capture.constant(edges))
+            bags = new_tensor(constant(edges))
         else:
             bags = new_tensor(ends)
         positions = input if input._array.ndim == 1 else input.reshape(-1)
@@ -146,10 +146,10 @@ def embedding_bag(
         total = _sums(rows if counts is None else _counted(rows, counts), ends)
     if mode == "sum":
         return total
-    if ends is None and counts is None:
-        return total / array.shape[1]
     if counts is None:
-        return total / new_tensor(capture.call(_sizes_of_bags, ends, total._array.dtype))
+        if ends is None:
+            return total / array.shape[1]
+        return total / new_tensor(_sizes_of_bags(ends, total._array.dtype))
     return total / _sums(counts.to(total.dtype).unsqueeze(-1), ends).clamp(min=1)
 
 
@@ -273,8 +273,8 @@ def _largest_in_bags(rows: Tensor, counts: Tensor | None, ends: Array) -> Tensor
     """The same of bags of rows (indices, d), by where these end."""
     if not rows.shape[0]:
         return rows.new_zeros((ends.size - 1, rows.shape[1]))
-    capture.refuse("embedding_bag() of maxima, whose bags are as large as values say")
-    positions = new_tensor(_positions_in_bags(ends))
+    reader = "embedding_bag() of maxima, whose bags are as large as values say"
+    positions = new_tensor(_positions_in_bags(values_on_host(ends, reader)))
     inside = positions >= 0
     positions = positions.clamp(min=0)
     if counts is not None:
@@ -320,6 +320,7 @@ def _explain_offsets(starts: Array, count: int, ends: bool) -> None:
         raise RuntimeError("embedding_bag: offsets must not decrease")
 
 
+@array_function()
 def _with_end(starts: Array, count: int) -> Array:
     """Where bags begin, and the end of the last one."""
     ends = np.empty(starts.size + 1, np.int64)
@@ -328,6 +329,7 @@ def _with_end(starts: Array, count: int) -> Array:
     return ends
 
 
+@array_function()
 def _sizes_of_bags(ends: Array, kind: Any) -> Array:
     """The number of indices in each bag (bags, 1), at least one."""
     made: Array = np.maximum(ends[1:] - ends[:-1], 1).astype(kind)
@@ -362,10 +364,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         rows = new_tensor(filled((*index.shape, num_classes), index.dtype, 0))
         return rows.scatter(-1, tensor.unsqueeze(-1), 1)
     if num_classes == -1:
-        capture.refuse("one_hot() without num_classes, whose size depends on values")
-        num_classes = max(int(index.max()) + 1, 0)
+        reader = "one_hot() without num_classes, whose size depends on values"
+        num_classes = max(int(values_on_host(index, reader).max()) + 1, 0)
     check_inside("one_hot(): a class", index, num_classes, _check_classes, index, num_classes)
-    return new_tensor(capture.call(_rows_of_identity, index, num_classes))
+    return new_tensor(_rows_of_identity(index, num_classes))
 
 
 def _check_classes(index: Array, num_classes: int) -> None:
@@ -376,6 +378,7 @@ def _check_classes(index: Array, num_classes: int) -> None:
     raise RuntimeError("Class values must be smaller than num_classes.")
 
 
+@array_function()
 def _rows_of_identity(index: Array, size: int) -> Array:
     made = np.zeros((*index.shape, size), np.int64)
     flat = index.reshape(-1)

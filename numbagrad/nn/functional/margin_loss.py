@@ -13,11 +13,11 @@ import numpy as np
 from ...autograd.grad_mode import state as grad_mode
 from ...backend import foreign
 from ...dispatch.policies import autocasts
-from ...executor import capture
 from ...executor.families.checks import check_inside
 from ...ops.arguments.requirements import require_tensor
 from ...ops.arguments.shapes import common_shape
 from ...ops.conversion.dtypes import cast
+from ...ops.operators.array_function import array_function
 from ...ops.operators.composite import composite
 from ...ops.operators.tensor_operator import TensorOperator
 from ...ops.pointwise.selection import where
@@ -337,7 +337,7 @@ def _check_lists(classes: Tensor) -> None:
     """Raise unless all elements are classes, or the -1 that ends a list."""
     array = classes._array
     if foreign(array) is None:
-        capture.check(_check_listed, array)
+        _check_at_once(array)
         return
     subject, count = "multilabel_margin_loss(): a target, counted from -1,", array.shape[1] + 1
     check_inside(subject, (classes + 1)._array, count, _check_listed, array)
@@ -346,6 +346,9 @@ def _check_lists(classes: Tensor) -> None:
 def _check_listed(classes: Array) -> None:
     if ((classes < -1) | (classes >= classes.shape[1])).any():
         raise RuntimeError("argument #2 'target' is out of range")
+
+
+_check_at_once = array_function("check")(_check_listed)
 
 
 def _right_and_wrong(classes: Array) -> Array:

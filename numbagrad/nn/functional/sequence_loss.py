@@ -9,12 +9,12 @@ import numpy as np
 from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor import capture
 from ...executor.families import ctc_loss as sequence_loss
 from ...executor.families.checks import check_inside
 from ...executor.families.ctc_loss import Targets
-from ...executor.memory.arrays import constant_beside
+from ...executor.memory.arrays import constant, constant_beside, values_on_host
 from ...ops.creation.from_data import as_tensor
+from ...ops.operators.array_function import array_function
 from ...ops.operators.tensor_operator import TensorOperator
 from ...ops.pointwise.selection import where
 from ...tensor import Tensor, new_tensor
@@ -109,6 +109,7 @@ def _lengths(name: str, given: Any, batch: int) -> Tensor:
     return found.cpu().long().contiguous().reshape(batch)
 
 
+@array_function("check")
 def _check_lengths(name: str, values: Array, most: int | None) -> None:
     for value in values.tolist():
         if value < 0:
@@ -123,6 +124,7 @@ def _check_lengths(name: str, values: Array, most: int | None) -> None:
             )
 
 
+@array_function("check")
 def _check_rows(shape: tuple[int, ...], counts: Array) -> None:
     """Raise torch's error if the targets, side by side or in a row, are shorter than they say."""
     most = int(counts.max(initial=0))
@@ -139,6 +141,7 @@ def _check_rows(shape: tuple[int, ...], counts: Array) -> None:
     )
 
 
+@array_function("check")
 def _check_labels(labels: Array, starts: Array, counts: Array, classes: int) -> None:
     for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
         own = labels[start : start + count]
@@ -146,6 +149,7 @@ def _check_labels(labels: Array, starts: Array, counts: Array, classes: int) -> 
             raise RuntimeError(f"ctc_loss: targets have to be in [0, {classes})")
 
 
+@array_function()
 def _starts_in_a_row(counts: Array) -> Array:
     return np.cumsum(counts) - counts
 
@@ -192,7 +196,7 @@ def ctc_loss(
     labels, starts, states = _labels(targets, counts, batch)
     logs = log_probs.contiguous()
     if foreign(logs._array) is None:
-        capture.check(_check_labels, labels._array, starts, counts._array, classes)
+        _check_labels(labels._array, starts, counts._array, classes)
     else:
         labels, starts, counts, lengths = _beside(logs, targets, labels, starts, counts, lengths)
     found = Targets(labels._array, starts, counts._array, lengths._array, states, blank)
@@ -236,8 +240,8 @@ def _checked_lengths(
     counts = _lengths("target_lengths", target_lengths, batch)
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
-    capture.check(_check_lengths, "input_lengths", lengths._array, steps)
-    capture.check(_check_lengths, "target_lengths", counts._array, None)
+    _check_lengths("input_lengths", lengths._array, steps)
+    _check_lengths("target_lengths", counts._array, None)
     return lengths, counts
 
 
@@ -253,10 +257,11 @@ def _labels(targets: Tensor, counts: Tensor, batch: int) -> tuple[Tensor, Array,
             f"Expected tensor to have size {batch} at dimension 0, but got size {shape[0]} for "
             "argument #2 'targets' (while checking arguments for ctc_loss_allocate_outputs)"
         )
-    capture.check(_check_rows, shape, counts._array)
+    _check_rows(shape, counts._array)
     labels = targets.long().contiguous().reshape(-1)
     if len(shape) == 2:
-        return labels, capture.constant(np.arange(batch) * shape[1]), 2 * shape[1] + 1
-    starts = capture.call(_starts_in_a_row, counts._array)
-    capture.refuse("ctc_loss() of targets in a row, whose longest one is a matter of values")
-    return labels, starts, 2 * int(counts._array.max(initial=0)) + 1
+        return labels, constant(np.arange(batch) * shape[1]), 2 * shape[1] + 1
+    starts = _starts_in_a_row(counts._array)
+    reader = "ctc_loss() of targets in a row, whose longest one is a matter of values"
+    longest = int(values_on_host(counts._array, reader).max(initial=0))
+    return labels, starts, 2 * longest + 1

@@ -20,7 +20,7 @@ from ...backend import Backend, backend_for
 from ...dtype import PYTHON_TYPES, get_default_dtype, scalar_type_name
 from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
-from ...executor import capture
+from ...executor.memory.arrays import held_by
 from ...layout import layout as Layout
 from ...layout import strided
 from ...number_range import check_bits
@@ -241,7 +241,7 @@ def leaf(
     if out is not None:
         return write(out, array)
     if where is not None:
-        array = capture.call(where.constant, array)
+        array = held_by(where, array)
     if requires_grad and array.dtype.kind not in "fcV":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return new_tensor(array, bool(requires_grad))

@@ -16,7 +16,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import next_sequence_nr
 from ...autograd.writes.regions import install_lazy_conj
 from ...dispatch import transformations
-from ...executor import capture
+from ...executor.capture import outside_programs
 from ...formula import complex as lifted
 from ...formula import symbol
 from ...formula.complex import Complex
@@ -78,9 +78,9 @@ class LazyConjOperator(ViewOperator):
         #: Whether elements are conjugated, and whether negated.
         self.change = change
 
+    @outside_programs("a conjugate or negative that is computed when it is read")
     def __call__(self, input: Tensor, *values: Any) -> Tensor:
         """The view of ``input``, which no program can hold."""
-        capture.refuse("a conjugate or negative that is computed when it is read")
         input = settled(input)
         state = state_of(input)
         if state is not None and state.__class__ is not LazyConj:

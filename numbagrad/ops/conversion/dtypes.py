@@ -32,7 +32,7 @@ from ...dtype import (
     uint8,
 )
 from ...dtype import dtype as DType
-from ...executor import capture
+from ...executor.capture import outside_programs
 from ...executor.families.conversion import convert
 from ...executor.plan.forms import dense
 from ...layout import channels_last, channels_last_3d, contiguous_format, preserve_format
@@ -87,8 +87,8 @@ _to_device = TensorOperator(
 )
 
 
+@outside_programs("a copy to another device")
 def _moved(input: Tensor, where: Backend | None, later: bool) -> Tensor:
-    capture.refuse("a copy to another device")
     return _to_device(input, where, device_of(input._array), later)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...backend import backend_for, foreign
 from ...cuda import is_available
 from ...device import device as Device
-from ...executor import capture
+from ...executor.capture import outside_programs
 from ...tensor import Tensor, new_tensor
 from ..methods.registry import method
 
@@ -47,8 +47,11 @@ def pin_memory(tensor: Tensor, device: Any = None) -> Tensor:
         )
     if is_pinned(tensor):
         return tensor
-    capture.refuse("memory that is pinned")
-    where: Any = backend_for("cuda" if device is None else device)
+    return _pinned(tensor, backend_for("cuda" if device is None else device))
+
+
+@outside_programs("memory that is pinned")
+def _pinned(tensor: Tensor, where: Any) -> Tensor:
     return new_tensor(where.pinned(tensor._array))
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...backend import on_host
 from ...dtype import dtype as DType
 from ...dtype import scalar_dtype, type_string
-from ...executor import capture
+from ...executor.memory.arrays import values_on_host
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor
 from ...transforms.levels import is_batched
@@ -82,18 +81,21 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return input._array.shape == other._array.shape
 
 
+def _all_hold(name: str, found: Tensor) -> bool:
+    return bool(values_on_host(found._array, f"{name}(), a branch on the values of tensors").all())
+
+
 @method()
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same elements (NaN equals nothing)."""
     require_tensor("equal", other, "other", 2)
     if input._array.shape != other._array.shape:
         return False
-    capture.refuse("equal(), a branch on the values of tensors")
     if is_batched(input) or is_batched(other):
         raise RuntimeError(
             "Batching rule not implemented for aten::equal. We could not generate a fallback."
         )
-    return bool(on_host(pointwise("eq")(input, other)._array).all())
+    return _all_hold("equal", pointwise("eq")(input, other))
 
 
 @method()
@@ -110,13 +112,12 @@ def allclose(
             f"{input.dtype} did not match {other.dtype}: allclose compares tensors of one dtype; "
             "convert one with .to(dtype)"
         )
-    capture.refuse("allclose(), a branch on the values of tensors")
     if is_batched(input) or is_batched(other):
         raise RuntimeError(
             "vmap over torch.allclose isn't supported yet. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues if you need this feature."
         )
-    return bool(on_host(isclose(input, other, rtol, atol, equal_nan)._array).all())
+    return _all_hold("allclose", isclose(input, other, rtol, atol, equal_nan))
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:

@@ -16,7 +16,7 @@ import numpy as np
 from ...autograd.node import has_no_history
 from ...backend import foreign
 from ...dtype import dtype as DType
-from ...executor import capture
+from ...executor.capture import outside_programs
 from ...shared_memory import SharedBlock, block_of, new_block, opened
 from ...tensor import Tensor
 from ...tensor.copies import rebuilt
@@ -63,7 +63,6 @@ def share_memory_(self: Tensor) -> Tensor:
             "follow it; share it before there are views of it, or share a clone() or detach()ed "
             "copy"
         )
-    capture.refuse("share_memory_()")
     _move(self)
     send_shared(type(self))
     return self
@@ -158,6 +157,7 @@ reduction.ForkingPickler.register(SharedBlock, _sent_block)
 # --- to shared memory ----------------------------------------------------------------------------
 
 
+@outside_programs("share_memory_()")
 def _move(tensor: Tensor) -> None:
     array = tensor._array
     owner = owner_of(array)

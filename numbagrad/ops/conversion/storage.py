@@ -17,8 +17,9 @@ from ...autograd.tensor_interface import alias, bump_version
 from ...autograd.writes.inplace import before_write, check_inplace, recording
 from ...dtype import FROM_TYPE_NUM
 from ...dtype import dtype as DType
-from ...executor import capture
+from ...executor.capture import outside_programs
 from ...executor.families.indexing import strided_view
+from ...executor.memory.arrays import values_on_host
 from ...executor.plan.forms import contiguous
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor
@@ -62,15 +63,16 @@ class TypedStorage(UntypedStorage):
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
-        capture.refuse("the values of a storage")
-        return half.readable(self._elements).tolist()
+        return self._values().tolist()
 
     def __getitem__(self, index: Any) -> Any:
-        capture.refuse("the values of a storage")
-        return half.readable(self._elements)[index].tolist()
+        return self._values()[index].tolist()
 
+    def _values(self) -> Any:
+        return half.readable(values_on_host(self._elements, "the values of a storage"))
+
+    @outside_programs("a write to a storage")
     def __setitem__(self, index: Any, value: Any) -> None:
-        capture.refuse("a write to a storage")
         half.assign(self._elements, index, np.asarray(value))
 
 

@@ -16,9 +16,8 @@ from ...backend import backend_for, device_of, home_of
 from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
 from ...dtype import get_default_dtype, scalar_dtype
-from ...executor import capture
 from ...executor.families.conversion import dense_like, in_order
-from ...executor.memory.arrays import filled, new_array, set_all
+from ...executor.memory.arrays import constant, filled, new_array, set_all, unset
 from ...executor.plan.forms import Form
 from ...layout import contiguous_format, preserve_format
 from ...number_range import checked_number
@@ -98,8 +97,10 @@ def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
                 ),
             )  # fmt: skip
         array = empty_array_like(name, input, dtype, device, memory_format)
-        if fill is not None or capture.is_capturing():
-            set_all(array, fill or 0)
+        if fill is None:
+            unset(array)
+        else:
+            set_all(array, fill)
         return leaf(array, requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -121,14 +122,11 @@ def empty_array_like(
     return in_order(array.shape, kind, memory_format.order_of(array.ndim), where)
 
 
-def _unset(shape: Any, kind: Any) -> np.ndarray[Any, Any]:
-    """Memory of any content; while a program is recorded zeros, which it can make again."""
-    return filled(shape, kind, 0) if capture.is_capturing() else new_array(shape, kind)
-
-
 zeros = _uniform("zeros", lambda shape, kind: filled(shape, kind, 0), "filled with 0")
 ones = _uniform("ones", lambda shape, kind: filled(shape, kind, 1), "filled with 1")
-empty = _uniform("empty", _unset, "whose elements are not set")
+empty = _uniform(
+    "empty", lambda shape, kind: unset(new_array(shape, kind)), "whose elements are not set"
+)
 zeros_like = _uniform_like("zeros_like", 0, "filled with 0")
 ones_like = _uniform_like("ones_like", 1, "filled with 1")
 empty_like = _uniform_like("empty_like", None, "whose elements are not set")
@@ -158,10 +156,7 @@ def full(
         kind = numpy_dtype("full", dtype, fill_value._array.dtype)
     else:
         kind = numpy_dtype("full", dtype, _dtype_of_number("full", value).numpy)
-    array = new_array(shape_of("full", (), size), kind)
-    half.fill(array, checked_number(value, kind))
-    if capture.active is not None:
-        capture.note_fill(array, half.readable(array).flat[0] if array.size else 0)
+    array = filled(shape_of("full", (), size), kind, checked_number(value, kind))
     return leaf(array, requires_grad, out, where)
 
 
@@ -309,7 +304,7 @@ def eye(
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     kind = kind_of_new("eye", dtype, out)
-    made = capture.constant(half.converted(np.eye(n, columns), kind))
+    made = constant(half.converted(np.eye(n, columns), kind))
     return leaf(made, requires_grad, out, where)
 
 

@@ -17,8 +17,7 @@ from ...backend import backend_for, device_of, foreign, may_share
 from ...dtype import bool_, complex_of, dtype_from_user, get_default_dtype, int64, promote_types
 from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
-from ...executor import capture
-from ...executor.capture import constant
+from ...executor.memory.arrays import constant, values_on_host
 from ...number_range import SAFE
 from ...tensor import Tensor, new_tensor
 from ...tensor.dlpack import is_capsule
@@ -27,6 +26,7 @@ from ...untyped_storage import UntypedStorage
 from ...warn_once import warn_caller
 from ..arguments.requirements import converted, home_of_new, leaf, numpy_dtype, require_strided
 from ..methods.registry import method
+from ..operators.array_function import array_function
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "tensor"]
 
@@ -80,12 +80,15 @@ def _array_of_numbers(data: Any) -> np.ndarray[Any, Any] | None:
     return constant(np.array(data, kind))
 
 
+_converted = array_function()(converted)
+
+
 def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     """New memory with the elements of ``data``, of type ``kind`` or of the one they call for."""
     if isinstance(data, Tensor):
         if foreign(data._array) is not None:
             return converted(data._values(), kind or data._array.dtype)
-        return capture.call(converted, resolved(data)._array, kind or data._array.dtype)
+        return _converted(resolved(data)._array, kind or data._array.dtype)
     if isinstance(data, np.ndarray):
         _check_array(data)
         return constant(converted(data, kind or data.dtype))
@@ -169,8 +172,7 @@ def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
         return value
     array = value
     if isinstance(value, Tensor):
-        capture.refuse("the value of a tensor as a Python number")
-        array = value._values()
+        array = values_on_host(value._values(), "the value of a tensor as a Python number")
     if isinstance(array, np.ndarray):
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")

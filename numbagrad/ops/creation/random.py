@@ -19,7 +19,7 @@ from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
 from ...backend import Backend, foreign, shared_by
 from ...dtype import int64, scalar_type_name
-from ...executor import capture
+from ...executor.capture import outside_programs
 from ...executor.families.checks import check_signs
 from ...executor.families.conversion import convert
 from ...executor.memory.arrays import filled, new_array
@@ -43,6 +43,7 @@ from ..arguments.requirements import (
 from ..arguments.shapes import common_shape
 from ..conversion.dtypes import cast
 from ..methods.registry import method
+from ..operators.array_function import array_function
 from ..operators.tensor_operator import TensorOperator
 from .filled import empty_array_like, zeros_like
 
@@ -265,7 +266,7 @@ def randperm(
     position = _position_of(out, where)
     if position is not None and position.generator_class is not None:
         return leaf(_permutation_elsewhere(generator, n, kind, position), requires_grad, out)
-    array = capture.drawn(partial(_permutation, generator), n, kind)
+    array = _permutation(generator, n, kind)
     return leaf(array, requires_grad, out, where)
 
 
@@ -289,6 +290,7 @@ def _permutations(generator: Generator | None, shape: Shape, kind: np.dtype[Any]
     return made
 
 
+@array_function("draw")
 def _permutation(generator: Generator | None, n: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return half.converted(filling.permutation(generator, n), kind)
 
@@ -345,7 +347,7 @@ def normal(
             _check_deviations(std)
         array = _normal_elsewhere(generator, new_array(shape, kind, position), mean, std)
     else:
-        array = capture.drawn(partial(_normal, generator), shape, kind, *given)
+        array = _normal(generator, shape, kind, *given)
     result = leaf(array, requires_grad, out)
     if grad_mode.enabled and True in [x._requires_grad for x in tensors]:
         _HISTORIES[isinstance(mean, Tensor), isinstance(std, Tensor)].record((result,), (mean, std))
@@ -413,6 +415,7 @@ def _check_deviations(std: Any) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {float(std)}")
 
 
+@array_function("draw")
 def _normal(
     generator: Generator | None, shape: tuple[int, ...], kind: np.dtype[Any], mean: Any, std: Any
 ) -> np.ndarray[Any, Any]:
@@ -493,11 +496,16 @@ def multinomial(
         made: Tensor = _multinomial(input.detach() + samples, generator, num_samples, replacement)
         return made
     if (position := foreign(input._array)) is not None and position.generator_class is not None:
-        capture.refuse("random numbers on another device")
-        generator = position.generator_on_host(generator, input._array)
-    draw = partial(filling.multinomial, generator)
-    drawn = capture.drawn(draw, input._array, num_samples, replacement)
-    return leaf(drawn, False, out)
+        generator = _generator_on_host(position, generator, input._array)
+    return leaf(_chosen(generator, input._array, num_samples, replacement), False, out)
+
+
+@outside_programs("random numbers on another device")
+def _generator_on_host(where: Backend, generator: Generator | None, array: Array) -> Any:
+    return where.generator_on_host(generator, array)
+
+
+_chosen = array_function("draw")(filling.multinomial)
 
 
 def _rows_of_weights(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:

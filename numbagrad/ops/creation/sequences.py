@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import half_precision
 from ...dtype import float64, int64
-from ...executor.capture import constant
+from ...executor.memory.arrays import constant
 from ...number_range import checked_number
 from ...tensor import Tensor
 from ...warn_once import warn_caller

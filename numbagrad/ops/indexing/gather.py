@@ -15,12 +15,11 @@ import numpy as np
 from ...autograd.grad_mode import state as grad_mode
 from ...backend import may_share
 from ...dtype import scalar_type_name
-from ...executor import capture
 from ...executor.families import copying
 from ...executor.families import indexing as executor
 from ...executor.families.checks import check_inside
 from ...executor.families.copying import copies
-from ...executor.memory.arrays import constant_beside, embedded, filled_like
+from ...executor.memory.arrays import constant_beside, copied, embedded, filled_like, values_on_host
 from ...native.array_launch_layout import ALL_IN_A_ROW
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, samples_first, stacked, with_samples
@@ -137,10 +136,9 @@ def vector_of(name: str, index: Tensor) -> Array:
 
 
 def _gathered(array: Array, dim: int, index: Array) -> Array:
-    if capture.active is None:
-        made = copies.read_elements(array, dim, index)
-        if made is not None:
-            return made
+    made = copies.read_elements(array, dim, index)
+    if made is not None:
+        return made
     _check_positions("gather", array, dim, index)
     for position, (size, limit) in enumerate(zip(index.shape, array.shape, strict=False)):
         if position != dim and size > limit:
@@ -191,7 +189,7 @@ def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
 
 def added(array: Array, dim: int, index: Array, source: Array) -> Array:
     """A copy of ``array`` with ``source`` added at the indices."""
-    result = capture.copied(array)
+    result = copied(array)
     executor.scatter_add(result, dim, index, source)
     return result
 
@@ -298,10 +296,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def _selected(array: Array, dim: int, index: Array) -> Array:
-    if capture.active is None:
-        made = copies.read_rows(array, dim, index)
-        if made is not None:
-            return made
+    made = copies.read_rows(array, dim, index)
+    if made is not None:
+        return made
     size = size_along(array, dim)
     check_inside("index_select(): an index", index, size, _check_rows, index, size)
     shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
@@ -364,7 +361,7 @@ def _add_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tenso
 
 
 def _rows_added(array: Array, dim: int, index: Array, source: Array) -> Array:
-    result = capture.copied(array)
+    result = copied(array)
     executor.index_add(result, dim, index, source)
     return result
 
@@ -404,10 +401,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _embedded_rows(weight: Array, indices: Array) -> Array:
-    if capture.active is None:
-        made = copies.read_rows(weight, 0, indices)
-        if made is not None:
-            return made
+    made = copies.read_rows(weight, 0, indices)
+    if made is not None:
+        return made
     size = weight.shape[0]
     check_inside("embedding(): an index", indices, size, _check_rows, indices, size)
     return taken(weight, (indices,))
@@ -510,8 +506,10 @@ _with_shares = TensorOperator(
 
 def _shared_by_frequency(rows: Tensor, positions: Tensor) -> Tensor:
     """The rows themselves; the gradient of each is divided by how often its place is there."""
-    capture.refuse("embedding() with scale_grad_by_freq, which counts indices")
-    _, inverse, counts = np.unique(positions._array, return_inverse=True, return_counts=True)
+    values = values_on_host(
+        positions._array, "embedding() with scale_grad_by_freq, which counts indices"
+    )
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     shares = (1 / counts)[inverse].reshape(*positions._array.shape, 1)
     made: Tensor = _with_shares(rows, new_tensor(shares).to(rows.dtype))
     return made
@@ -521,10 +519,9 @@ def _shared_by_frequency(rows: Tensor, positions: Tensor) -> Tensor:
 
 
 def _taken(array: Array, index: Array) -> Array:
-    if capture.active is None:
-        made = copies.read_rows(array, ALL_IN_A_ROW, index)
-        if made is not None:
-            return made
+    made = copies.read_rows(array, ALL_IN_A_ROW, index)
+    if made is not None:
+        return made
     wrapped = _wrapped(index, array.size).reshape(-1)
     return executor.index_select(array.reshape(-1), 0, wrapped).reshape(index.shape)
 

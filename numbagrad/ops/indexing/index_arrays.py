@@ -9,10 +9,9 @@ import numpy as np
 
 from ... import half_precision as half
 from ...backend import Backend, foreign
-from ...executor import capture
 from ...executor.families import indexing as executor
 from ...executor.families.copying import copies
-from ...executor.memory.arrays import copy_elements, filled_like
+from ...executor.memory.arrays import assign, filled_like
 from ...executor.plan.forms import spread
 from ...tensor import new_tensor
 from ..operators.pointwise_operator import pointwise
@@ -40,10 +39,9 @@ def taken(array: Array, arrays: Key) -> Array:
         taken = array[arrays]
         return taken if taken.flags.c_contiguous else taken.copy("C")
     index = arrays[dim]
-    if capture.active is None:
-        made = copies.read_rows(array, dim, index)
-        if made is not None:
-            return made
+    made = copies.read_rows(array, dim, index)
+    if made is not None:
+        return made
     shape = (*array.shape[:dim], *index.shape, *array.shape[dim + 1 :])
     return executor.index_select(array, dim, index.reshape(-1)).reshape(shape)
 
@@ -131,7 +129,7 @@ def _write_back(array: Array, arrays: Key, flat: Array) -> None:
     if flat.base is not (array if array.base is None else array.base):
         order, _ = _order_of(array, arrays)
         moved = array.transpose(order)
-        copy_elements(moved, flat.reshape(moved.shape))
+        assign(moved, flat.reshape(moved.shape))
 
 
 def _write_elsewhere(

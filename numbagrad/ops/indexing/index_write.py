@@ -13,7 +13,6 @@ import numpy as np
 from ... import half_precision as half
 from ...autograd.writes.inplace import write_inplace
 from ...dispatch.policies import autocasts
-from ...executor import capture
 from ...executor.families import copying
 from ...executor.families import indexing as executor
 from ...executor.families.checks import check_inside
@@ -27,6 +26,7 @@ from ..arguments.shapes import dimension
 from ..conversion.dtypes import as_element
 from ..methods.registry import method
 from ..methods.variants import install_in_place
+from ..operators.array_function import array_function
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import expand
@@ -164,6 +164,9 @@ def index_reduce(
     return _index_reduce(input, dim, spread, source, (reduce, include_self, "index_reduce"))
 
 
+_add_rows = array_function("write")(executor.index_add)
+
+
 @method("index_add_")
 def _index_add_(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1
@@ -179,7 +182,7 @@ def _index_add_(
     return write_inplace(
         input,
         index_add_operator,
-        lambda output: capture.write(executor.index_add, output, dim, array, source._array),
+        lambda output: _add_rows(output, dim, array, source._array),
         dim,
         index_tensor(index, array),
         source,

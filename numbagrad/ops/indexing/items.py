@@ -17,18 +17,19 @@ from ...autograd.grad_mode import state as grad_mode
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write, compute_then_write, recording, write_inplace
 from ...dispatch import layers
-from ...executor import capture
 from ...executor.families import indexing as executor
-from ...executor.memory.arrays import assign, filled_like
+from ...executor.memory.arrays import copied, filled, filled_like, may_use_elements
 from ...executor.plan.forms import broadcast
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number, wrapped_number
 from ...tensor import Tensor, new_tensor
+from ...tensor.export import number_of
 from ...transforms.levels import Transformed, is_transformed
 from ...transforms.tangents import multilinear
 from ...type_names import type_name
 from ..arguments.shapes import common_shape
 from ..methods.registry import method
+from ..operators.array_function import array_function
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import IndexNode, TensorOperator
 from ..views.expand import expand
@@ -85,8 +86,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 def _get_again(self: Tensor, key: Any, operator: Any) -> Any:
     """``self[key]`` for a key that NumPy does not take."""
     if self._is_data and operator is select_view and key[0] == 0:
-        capture.refuse("the value of a tensor as a Python number")
-        return self._array.item()  # loss.data[0], as in 2017
+        return number_of(self)  # loss.data[0], as in 2017
     raise basic_error(self._array.shape, key)
 
 
@@ -216,7 +216,7 @@ def _kept(tensor: Tensor, arrays: Key) -> Key:
     arrays = beside(tensor._array, arrays)
     if not (tensor._requires_grad and grad_mode.enabled):
         return arrays
-    return tuple([x if x is ALL else capture.copied(x) for x in arrays])
+    return tuple([x if x is ALL else copied(x) for x in arrays])
 
 
 read_by_arrays = TensorOperator(
@@ -318,10 +318,9 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         value = value.clone() if same else value.to(self.dtype)  # read before it may be written
     plain = (
         not arrays
-        and capture.active is None
+        and may_use_elements(self._array)
+        and value._array.__class__ is np.ndarray
         and not recording(self, value)
-        and self._array.__class__ is value._array.__class__
-        and not is_transformed(self)
     )
     if plain and _write_plain(self, basic, value):
         return
@@ -402,10 +401,7 @@ def _write_region(array: Any, key: Key, value: Any) -> None:
         # What is repeated is no overlap to torch, and what does not fit is another error.
         if [n for n in target.shape if n != 1] == [n for n in value.shape if n != 1]:
             refuse_overlap(target, (value,))
-    if array.__class__ is np.ndarray:
-        half.assign(array, key, value)
-    else:
-        assign(array[key], value)
+    half.assign(array, key, value)
 
 
 def _number_for(tensor: Tensor, value: Any) -> Tensor:
@@ -420,13 +416,7 @@ def _number_for(tensor: Tensor, value: Any) -> Tensor:
     # Halves become infinite: the number is a double before it is converted.
     halves = kind.kind == "V" or kind.num == 23
     number = wrapped_number(value, kind) if halves else checked_number(value, kind)
-    if kind.kind == "V":
-        made = half.converted(np.array(number), kind)
-        capture.note_fill(made, half.readable(made)[()])
-    else:
-        made = np.array(number, dtype=kind)
-        capture.note_fill(made, made[()])
-    return new_tensor(made)
+    return new_tensor(filled((), kind, number))
 
 
 def _type_name(tensor: Tensor) -> str:
@@ -469,6 +459,9 @@ def _fitting(target: Tensor, arrays: Key, value: Tensor) -> Tensor:
     return value if own == value._array.shape else reshape(value, own)
 
 
+_write_values = array_function("write")(write_values)
+
+
 def _index_put_in_place(target: Tensor, arrays: Key, value: Tensor, accumulate: bool) -> Tensor:
     refuse_overlap(target._array, (value._array, *arrays), whole=True)
     value, arrays = _fitting(target, arrays, value), beside(target._array, arrays)
@@ -478,12 +471,12 @@ def _index_put_in_place(target: Tensor, arrays: Key, value: Tensor, accumulate: 
             target, lambda before: put_at(before, value, index, dims, accumulate), value, index
         )
     if recording(target, value):
-        arrays = tuple([x if x is ALL else capture.copied(x) for x in arrays])
+        arrays = tuple([x if x is ALL else copied(x) for x in arrays])
     written = value._array
     return write_inplace(
         target,
         _index_put,
-        lambda array: capture.write(write_values, array, arrays, written, accumulate),
+        lambda array: _write_values(array, arrays, written, accumulate),
         value,
         arrays,
         accumulate,

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...executor import capture
 from ...executor.families import indexing as executor
 from ...executor.families.indexing import strided_view
+from ...executor.memory.arrays import positions_where
 from ...executor.plan.forms import spread
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed, refuse_samples
 from ..arguments.shapes import common_shape
 from ..methods.registry import method
+from ..operators.array_function import array_function
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import expand
 from ..views.view import reshape
 from .gather import index_select_operator, select_samples
-from .subscript import positions_where
 
 __all__ = ["argwhere", "masked_select", "nonzero"]
 
@@ -49,9 +49,8 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     shape = common_shape([input._array.shape, array.shape])
     if input._array.shape != shape:
         input = expand(input, shape)
-    capture.refuse("masked_select(), whose size depends on values")
     whole = strided_view(array, shape, spread(array, shape))
-    found = positions_where(whole.reshape(-1))[0]
+    found = positions_where(whole.reshape(-1), "masked_select(), whose size depends on values")[0]
     return _masked_select(reshape(input, -1), 0, new_tensor(found))
 
 
@@ -65,18 +64,22 @@ _masked_select = TensorOperator(
 )
 
 
+_NONZERO = "nonzero(), whose size depends on values"
+
+_rows_where = array_function(refused=_NONZERO)(np.argwhere)
+
+
 @method()
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the elements that are not zero: rows of a matrix, or a vector a dimension."""
-    capture.refuse("nonzero(), whose size depends on values")
     refuse_samples("nonzero", input)
     array = input._array
     if array.__class__ is np.ndarray:
         array = half.readable(array)  # the bits of a negative zero are not zero
     if as_tuple:
-        found = positions_where(array.reshape(-1) if array.ndim == 0 else array)
+        found = positions_where(array.reshape(-1) if array.ndim == 0 else array, _NONZERO)
         return tuple([new_tensor(positions) for positions in found])
-    return new_tensor(capture.call(np.argwhere, array))
+    return new_tensor(_rows_where(array))
 
 
 @method()

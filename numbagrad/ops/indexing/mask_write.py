@@ -12,16 +12,16 @@ import numpy as np
 
 from ... import half_precision as half
 from ...backend import foreign
-from ...executor import capture
 from ...executor.families.checks import check_inside
 from ...executor.families.indexing import strided_view
-from ...executor.memory.arrays import filled_like
+from ...executor.memory.arrays import copied, filled_like
 from ...executor.plan.forms import spread
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from ..arguments.shapes import common_shape
 from ..methods.registry import method
 from ..methods.variants import install_in_place
+from ..operators.array_function import array_function
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import expand
@@ -72,7 +72,7 @@ _masked_scatter = TensorOperator(
 def _check_source(mask: Array, size: int) -> None:
     """Raise torch's error unless there is an element of the source for each that is written."""
     if foreign(mask) is None:
-        capture.check(_explain_source, mask, size)
+        _check_at_once(mask, size)
         return
     count = new_tensor(mask).sum()._array
     subject = (
@@ -84,6 +84,9 @@ def _check_source(mask: Array, size: int) -> None:
 def _explain_source(mask: Array, size: int) -> None:
     if size < int(mask.sum()):
         raise RuntimeError("Number of elements of source < number of ones in mask")
+
+
+_check_at_once = array_function("check")(_explain_source)
 
 
 @method()
@@ -102,7 +105,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     shape = common_shape([input._array.shape, mask._array.shape])
     if is_transformed((input, mask, source)):
         return _scattered_by_mask(input, mask, source, shape)
-    chosen = capture.copied(strided_view(mask._array, shape, spread(mask._array, shape)))
+    chosen = copied(strided_view(mask._array, shape, spread(mask._array, shape)))
     _check_source(chosen, source._array.size)
     if input._array.shape != shape:
         input = expand(input, shape)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...executor import capture
+from ...executor.memory.arrays import values_on_host
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import refuse_samples
 from ..methods.registry import method
@@ -31,8 +31,8 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be a non-negative integer, but got {size}")
     refuse_samples("nonzero_static", input)
-    capture.refuse("nonzero_static(), whose elements are places of values")
-    found = np.argwhere(input._array)[:size]
+    reader = "nonzero_static(), whose elements are places of values"
+    found = np.argwhere(values_on_host(input._array, reader))[:size]
     made = np.full((size, input._array.ndim), fill_value, np.int64)
     made[: len(found)] = found
     return new_tensor(made)

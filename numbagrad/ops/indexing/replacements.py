@@ -9,8 +9,7 @@ import numpy as np
 
 from ...autograd.writes.inplace import compute_then_write
 from ...dtype import scalar_type_name
-from ...executor import capture
-from ...executor.memory.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside, values_on_host
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_batched
@@ -181,10 +180,10 @@ def _mapped(
             f"Can't call {name}() on Variable that requires grad. Use {what}.detach().{name}() "
             "instead."
         )
-    capture.refuse(f"{name}(), which runs a function of Python")
+    reader = f"{name}(), which runs a function of Python"
 
     def compute(before: Tensor) -> Tensor:
-        lists = [x._array.reshape(-1).tolist() for x in (before, *others)]
+        lists = [values_on_host(x._array, reader).reshape(-1).tolist() for x in (before, *others)]
         made = np.array([function(*values) for values in zip(*lists, strict=True)])
         return new_tensor(made.astype(before._array.dtype).reshape(before._array.shape))
 

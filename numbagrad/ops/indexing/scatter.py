@@ -16,10 +16,8 @@ from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import Node, edge_of
 from ...autograd.once_differentiable import with_history
 from ...autograd.writes.inplace import write_inplace
-from ...backend import on_host
-from ...executor import capture
 from ...executor.families import indexing as executor
-from ...executor.memory.arrays import filled_like
+from ...executor.memory.arrays import filled_like, values_on_host
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
 from ...tensor import Tensor, new_tensor
@@ -29,6 +27,7 @@ from ..arguments.requirements import refuse_complex, require_tensor_or_number
 from ..arguments.shapes import dimension
 from ..methods.registry import method
 from ..methods.variants import install_in_place
+from ..operators.array_function import array_function
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..views.view import reshape
@@ -94,6 +93,9 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return scatter_add_operator(input, dim, index_tensor(index, array), src)
 
 
+_add_elements = array_function("write")(executor.scatter_add)
+
+
 @method("scatter_add_")
 def _scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``scatter_add`` in place."""
@@ -107,7 +109,7 @@ def _scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
     return write_inplace(
         input,
         scatter_add_operator,
-        lambda output: capture.write(executor.scatter_add, output, dim, array, src._array),
+        lambda output: _add_elements(output, dim, array, src._array),
         dim,
         index_tensor(index, array),
         src,
@@ -289,8 +291,8 @@ def _product_gradient(
         gather_operator(grad * result, dim, index) / fill(factors, zero, 1),
     )
     if grad_mode.enabled and to_src._requires_grad:
-        capture.refuse("the gradient of the gradient of a product, a branch on values")
-        if (on_host(_of_all_samples(zeros)._array) > 1).any():
+        reader = "the gradient of the gradient of a product, a branch on values"
+        if (values_on_host(_of_all_samples(zeros)._array, reader) > 1).any():
             to_src = with_history(to_src, _SeveralZeros((edge_of(to_src),), how[2]))
     return to_input, to_src
 

@@ -12,13 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from ...backend import array_namespace, foreign, is_array, on_host
-from ...executor import capture
+from ...autograd import tensor_interface as tensors
+from ...backend import foreign, is_array, on_host
 from ...executor.families.checks import check_inside
 from ...executor.families.conversion import convert
 from ...executor.families.copying import are_inside
 from ...executor.families.indexing import strided_view
 from ...executor.families.pointwise import PointwiseProgram
+from ...executor.memory.arrays import (
+    constant,
+    constant_of,
+    may_use_elements,
+    positions_where,
+    values_on_host,
+)
 from ...executor.plan.forms import ShapesDiffer, broadcast, spread
 from ...executor.plan.formula_kernels import GRAIN
 from ...formula import trace, where
@@ -155,16 +162,15 @@ class Subscript:
                 basic.append(None)
                 arrays.append(ALL)
             elif entry.ndim == 0:  # a bool: a new dimension of size 1 or 0
-                capture.refuse("a bool as an index")
                 basic.append(None)
-                arrays.append(np.zeros(int(entry), np.int64))
+                count = int(values_on_host(entry, "a bool as an index"))
+                arrays.append(np.zeros(count, np.int64))
                 order += 1
             elif entry.dtype.kind == "b":
-                capture.refuse("a mask as an index, which chooses as many elements as it holds")
                 if entry.shape != shape[dim : dim + entry.ndim]:
                     unfit = unfit or (entry, len(arrays))
                 basic += [ALL] * entry.ndim
-                arrays += positions_where(entry)
+                arrays += positions_where(entry, _MASK)
                 dim += entry.ndim
                 order += entry.ndim
             else:
@@ -179,9 +185,7 @@ class Subscript:
         self.arrays = _aligned(arrays) if order else ()
 
 
-def positions_where(mask: Array) -> tuple[Array, ...]:
-    """Indices of the elements that hold, an array for each dimension, on the device of the mask."""
-    return tuple(array_namespace(mask).nonzero(mask))
+_MASK = "a mask as an index, which chooses as many elements as it holds"
 
 
 def _as_tuple(key: Any) -> Sequence[Any]:
@@ -204,13 +208,14 @@ def _entry(given: Any) -> Any:
     if isinstance(given, bool):
         return np.array(given, dtype=bool)
     if isinstance(given, Tensor):
-        if given._array.ndim == 0 and given._array.dtype.kind != "b":
-            capture.refuse("a tensor as an index")
-        return _index_array(given._array)
+        array = given._array
+        if array.ndim == 0 and array.dtype.kind != "b":
+            array = values_on_host(array, "a tensor as an index")
+        return _index_array(array)
     if isinstance(given, np.ndarray):
-        return _index_array(given if capture.active is None else capture.constant(given.copy()))
+        return _index_array(constant_of(given))
     if isinstance(given, (list, tuple, range)):
-        return _index_array(capture.constant(_array_of(given)))
+        return _index_array(constant(_array_of(given)))
     if isinstance(given, str):
         raise TypeError("new(): invalid data type 'str'")
     if hasattr(given, "__index__"):
@@ -334,24 +339,20 @@ def wrap_indices(index: Array, size: int, error: Any, unread: Any = None) -> Arr
 
     ``unread(size)`` says whether no element is read at them: then any of them will do.
     """
+    if may_use_elements(index) and are_inside(index, size):
+        return index
+    if unread is not None and unread(size):
+        return constant(np.zeros(index.shape, INT64))
     made: Array
-    if capture.active is not None or foreign(index) is not None:
-        if unread is not None and unread(size):
-            return capture.constant(np.zeros(index.shape, INT64))
     if size > 0 and foreign(index) is not None:  # a bad one is told of where values are read
         made = _counted_from_zero().run(index, size)
         check_inside("indexing: an index", made, size, _check_bounds, index, size, error)
         return made
-    if capture.active is not None:  # a program wraps them, or raises, at each run
-        capture.check(_check_bounds, index, size, error)
-        made = pointwise("remainder")(new_tensor(index), size)._array
-        return made
-    if are_inside(index, size):
-        return index
-    if unread is not None and unread(size):
-        return np.zeros(index.shape, INT64)
-    _check_bounds(index, size, error)
-    return np.where(index < 0, index + size, index)
+    _check_bounds_at_once(index, size, error)
+    if may_use_elements(index):
+        return np.where(index < 0, index + size, index)
+    made = pointwise("remainder")(new_tensor(index), size)._array
+    return made
 
 
 @functools.cache
@@ -366,6 +367,9 @@ def _check_bounds(index: Array, size: int, error: Any) -> None:
         raise error(int(index[(index < -size) | (index >= size)][0]))
 
 
+_check_bounds_at_once = array_function("check")(_check_bounds)
+
+
 INT64 = np.dtype(np.int64)
 
 
@@ -374,7 +378,7 @@ def widened(index: Array) -> Array:
     if index.dtype == INT64:
         return index
     if foreign(index) is not None:
-        made: Array = capture.forward("to_copy", convert, [index, INT64])
+        made: Array = tensors.cast(new_tensor(index), INT64)._array
         return made
     wide: Array = _as_int64(index)
     return wide

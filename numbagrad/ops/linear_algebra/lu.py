@@ -14,7 +14,6 @@ import numpy as np
 from ... import return_types
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor import capture
 from ...executor.memory.arrays import constant_beside, filled
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
@@ -22,6 +21,7 @@ from ...transforms.levels import Dual, is_transformed, settled, state_of
 from ..arguments.shapes import common_shape
 from ..indexing.gather import gather
 from ..methods.registry import method
+from ..operators.array_function import array_function
 from ..operators.tensor_operator import TensorOperator
 from ..views.join import cat
 from .lapack import LinAlgError, factors
@@ -135,7 +135,7 @@ def check_info(check: Any, info: Tensor, *arguments: Any) -> None:
     while is_transformed(info):
         state = state_of(settled(info))
         info = state.primal if state.__class__ is Dual else state.value
-    capture.check(check, info._array, *arguments)
+    array_function("check")(check)(info._array, *arguments)
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:

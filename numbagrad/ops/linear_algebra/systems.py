@@ -15,11 +15,9 @@ import numpy as np
 from ... import half_precision as half
 from ... import return_types
 from ...autograd.grad_mode import state as grad_mode
-from ...backend import on_host
 from ...dispatch.policies import autocasts
 from ...dtype import bool_, scalar_type_name
-from ...executor import capture
-from ...executor.memory.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside, values_on_host
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, aligned_stacks, stacked
 from ...transforms.levels import is_transformed
@@ -305,11 +303,12 @@ _singular_gradient = TensorOperator(
 
 
 def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
-    if capture.active is not None and not grad_mode.enabled:
+    apart = not is_transformed((A, result))
+    if apart and not grad_mode.enabled:
         cofactors = new_tensor(_cofactors_of(A._array, result._array))
         return grad[..., None, None] * cofactors
-    capture.refuse("the gradient of det(), which asks whether a determinant is 0")
-    if not is_transformed((A, result)) and (on_host(result._array) == 0).any():
+    reader = "the gradient of det(), which asks whether a determinant is 0"
+    if apart and (values_on_host(result._array, reader) == 0).any():
         return grad[..., None, None] * conjugate(_singular_gradient(A))
     return (grad * conjugate(result))[..., None, None] * adjoint(inv(A))
 

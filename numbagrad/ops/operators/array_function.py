@@ -12,12 +12,18 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...executor import capture
+from ...executor.capture import outside_programs
 
 __all__ = ["array_function"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_NOTED: dict[str, Callable[..., Any]] = {"result": capture.call, "check": capture.check}
+_NOTED: dict[str, Callable[..., Any]] = {
+    "result": capture.call,
+    "check": capture.check,
+    "draw": capture.drawn,
+    "write": capture.write,
+}
 
 
 def array_function(effect: str = "result", *, refused: str = "") -> Callable[[Function], Function]:
@@ -25,8 +31,9 @@ def array_function(effect: str = "result", *, refused: str = "") -> Callable[[Fu
 
     Args:
         effect: "result" of one that returns new arrays, whose shapes follow from those of its
-            arguments; "check" of one that raises or returns None, which a program calls before it
-            writes anything where it can.
+            arguments; "draw" of one that draws random numbers for these; "write" of one that writes
+            its first argument; "check" of one that raises or returns None, which a program calls
+            before it writes anything where it can.
         refused: what cannot be part of a program, for one whose result has a shape that depends on
             values: a capture ends at its call.
     """
@@ -35,10 +42,8 @@ def array_function(effect: str = "result", *, refused: str = "") -> Callable[[Fu
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def call(*arguments: Any) -> Any:
-            if refused:
-                capture.refuse(refused)
             return noted(function, *arguments)
 
-        return call  # type: ignore[return-value]
+        return outside_programs(refused)(call) if refused else call  # type: ignore[return-value]
 
     return decorate

@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ... import half_precision as half
 from ...autograd import tensor_interface
 from ...autograd.writes.inplace import rebase_history
 from ...backend import foreign
-from ...dtype import bfloat16, float16, float32, float64
-from ...executor import capture
 from ...executor.builtin import LaunchMiss
 from ...executor.families.complex_parts import parts_of_array
 from ...executor.families.conversion import in_order, order_of_dense
-from ...executor.memory.arrays import filled
+from ...executor.memory.arrays import filled, one_of
 from ...random_filling import fill_uniform
 from ...tensor import Tensor, new_tensor
 from ...transforms.functions import apply_transformed
@@ -43,23 +40,11 @@ def _add_in_place(a: Tensor, b: Tensor) -> None:
 
 
 #: A one of each dtype: a copy costs a tenth of what ``np.ones_like`` does.
-_ONES = {
-    each.numpy: half.converted(np.ones(()), each.numpy)
-    for each in (float16, bfloat16, float32, float64)
-}
-
-
 def _ones_like(tensor: Tensor) -> Tensor:
     array = tensor._array
-    if (where := foreign(array)) is not None:
-        return new_tensor(filled(array.shape, array.dtype, 1, where))
-    one = _ONES.get(array.dtype) if array.ndim == 0 else None
-    if one is None:
-        return new_tensor(filled(array.shape, array.dtype, 1))
-    made = one.copy()
-    if capture.active is not None:
-        capture.note_fill(made, 1)
-    return new_tensor(made)
+    if array.ndim == 0 and array.__class__ is np.ndarray and array.dtype.kind in "fV":
+        return new_tensor(one_of(array.dtype))
+    return new_tensor(filled(array.shape, array.dtype, 1, foreign(array)))
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:

@@ -22,7 +22,7 @@ from ...dtype import dtype as DType
 from ...dtype import float32, from_numpy, get_default_dtype, promote_types
 from ...executor import capture
 from ...executor.families.conversion import narrowed
-from ...executor.memory.arrays import new_array
+from ...executor.memory.arrays import in_c_order, new_array
 from ...tensor import Tensor
 from ..creation.filled import zeros
 from .base import Operator
@@ -273,7 +273,9 @@ class KernelCall(Operator):
             new_array(shape, (float32 if kind.is_half else kind).numpy, where)
             for shape, kind in self.specs
         ]
-        known = dict(zip(kernel.inputs, [_in_c_order(x) for x in arrays], strict=True))
+        known = dict(
+            zip(kernel.inputs, [in_c_order(x) if is_array(x) else x for x in arrays], strict=True)
+        )
         known.update(zip(kernel.outputs, made, strict=True))
         ordered = tuple([known[name] for name in kernel.parameters])
         found = capture.active and capture.current_trace()
@@ -446,13 +448,6 @@ def _is_shape(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and all(
         [isinstance(size, (int, np.integer)) for size in value]
     )
-
-
-def _in_c_order(value: Any) -> Any:
-    """An array whose elements lie side by side; anything else as it is."""
-    if not is_array(value) or value.flags.c_contiguous:
-        return value
-    return capture.copied(value)
 
 
 def _camel_case(name: str) -> str:

@@ -13,10 +13,9 @@ import numpy as np
 from ... import return_types
 from ...autograd import tensor_interface as tensors
 from ...backend import foreign
-from ...executor import capture
 from ...executor.families import indexing as executor
 from ...executor.families.reduction import Reduction, ReductionProgram, SelectionProgram
-from ...executor.memory.arrays import filled_like
+from ...executor.memory.arrays import filled_like, may_use_elements
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import over_dimensions
 from ..arguments.kinds import NOT_GIVEN, takes
@@ -65,8 +64,7 @@ def _shared_among_equals(grad: Tensor, input: Tensor, mask: int, result: Tensor)
 def _shared_among_equals_or_nan(grad: Tensor, input: Tensor, rows: bool, result: Tensor) -> Tensor:
     if rows:
         grad, result = grad.unsqueeze(1), result.unsqueeze(1)
-    # A program, and a batch: without asking what the value is.
-    if rows or capture.is_capturing() or result._array.__class__ is not np.ndarray:
+    if rows or not may_use_elements(result._array):
         nan = pointwise("isnan")(result)
         chosen = pointwise("where")(nan, pointwise("isnan")(input), pointwise("eq")(input, result))
         counted = tensors.cast(chosen, grad._array.dtype)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import return_types
 from ...dtype import scalar_type_name
-from ...executor import capture
+from ...executor.memory.arrays import values_on_host
 from ...tensor import Tensor, new_tensor
 from ..arguments.kinds import takes
 from ..methods.registry import method
@@ -148,8 +148,7 @@ def histogram(
         NotImplementedError: for integers.
     """
     _require_floats(input)
-    capture.refuse("histogram(), whose edges are values")
-    points = input._array.reshape(-1, 1)
+    points = values_on_host(input._array, "histogram(), whose edges are values").reshape(-1, 1)
     edges = _edges("histogram", points, (bins,), range)
     weights = _weights(input, input._array.shape, weight)
     counts = new_tensor(_counts(points, edges, weights, density))
@@ -199,8 +198,8 @@ def histogramdd(
             f"but got {len(range)}"
         )
     _require_floats(input)
-    capture.refuse("histogramdd(), whose edges are values")
-    points = input._array.reshape(-1, count)
+    values = values_on_host(input._array, "histogramdd(), whose edges are values")
+    points = values.reshape(-1, count)
     edges = _edges("histogramdd", points, every, range)
     weights = _weights(input, shape[:-1], weight)
     hist = new_tensor(_counts(points, edges, weights, density))

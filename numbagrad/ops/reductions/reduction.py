@@ -18,22 +18,20 @@ from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.hooks import creation_hooks, watching
 from ...autograd.node import Node
-from ...backend import foreign
 from ...dispatch import layers
 from ...dispatch.bits import INTERCEPTED, TRANSFORMED
 from ...dispatch.policies import autocasts
 from ...dtype import bool_, scalar_type_name
 from ...dtype import dtype as DType
-from ...executor import capture
 from ...executor.builtin import LaunchMiss
 from ...executor.families.reduction import Reduction, ReductionProgram
-from ...executor.memory.arrays import filled_like
+from ...executor.memory.arrays import filled_like, may_use_elements
 from ...executor.plan.forms import reduced_shape
 from ...formula import isnan, where
 from ...tensor import Tensor, new_tensor
 from ...transforms import tangents
 from ...transforms.batching import over_dimensions
-from ...transforms.levels import Transformed, is_transformed
+from ...transforms.levels import Transformed
 from ...type_names import type_name
 from ..arguments.kinds import NOT_GIVEN, takes
 from ..arguments.requirements import require_tensor
@@ -410,9 +408,7 @@ def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Te
     """The product of all others; without a division where an element is zero."""
     shape = input._array.shape
     grad = with_dims(grad, shape, mask)
-    # A program goes the way that is right whatever the elements are.
-    simple = not (capture.is_capturing() or is_transformed(input))
-    if simple and foreign(input._array) is None and _all_program.run(input._array, ALL, False):
+    if may_use_elements(input._array) and _all_program.run(input._array, ALL, False):
         return grad * conjugate(with_dims(result, shape, mask) / input)
     return grad * conjugate(_others(input, mask))
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...backend import on_host
 from ...dtype import scalar_type_name
-from ...executor import capture
-from ...executor.memory.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside, values_on_host
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_batched
 from ..arguments.shapes import dimension
@@ -44,7 +42,8 @@ def _lengths_of(lengths: Tensor | None, offsets: Tensor | None) -> tuple[Array, 
         raise NotImplementedError(
             "segment_reduce(): lengths and offsets may not differ between the samples of vmap"
         )
-    found = on_host(given._array).astype(np.int64)
+    reader = "segment_reduce(), whose segments are values"
+    found = values_on_host(given._array, reader).astype(np.int64)
     if lengths is None:
         return found[..., :-1], np.diff(found, axis=-1)
     return np.cumsum(found, -1) - found, found
@@ -114,7 +113,6 @@ def segment_reduce(
         raise NotImplementedError(
             f"\"segment_reduce_cpu\" not implemented for '{scalar_type_name(data.dtype)}'"
         )
-    capture.refuse("segment_reduce(), whose segments are values")
     shape = data._array.shape
     axis = dimension(len(shape), axis)
     starts, counts = _lengths_of(lengths, offsets)

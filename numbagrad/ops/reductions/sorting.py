@@ -16,11 +16,10 @@ from ... import return_types
 from ...autograd.grad_mode import state as grad_mode
 from ...backend import foreign
 from ...dispatch.policies import autocasts
-from ...executor import capture
 from ...executor.families import indexing as executor
 from ...executor.families.checks import check_fractions
 from ...executor.families.conversion import dense_like
-from ...executor.memory.arrays import constant_beside, copy_elements
+from ...executor.memory.arrays import assign, constant, constant_beside
 from ...number_range import check_bits, wrapped_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
@@ -50,7 +49,7 @@ def _laid_out(values: Array, like: Array) -> Array:
     if like.flags.c_contiguous:
         return values
     made = dense_like(like, values.dtype, foreign(like))
-    copy_elements(made, values)
+    assign(made, values)
     return made
 
 
@@ -249,6 +248,9 @@ def _check_fractions(fractions: Array) -> None:
         )
 
 
+_check_fractions_at_once = array_function("check")(_check_fractions)
+
+
 def fractions_of(q: Tensor | Real, array: Array) -> Array:
     """The fractions of a quantile beside an array, which are checked to be in [0, 1]."""
     if isinstance(q, Tensor):
@@ -259,7 +261,7 @@ def fractions_of(q: Tensor | Real, array: Array) -> Array:
     given = np.array(q, array.dtype)
     made: Array = constant_beside(array, given)
     if foreign(made) is None:
-        capture.check(_check_fractions, made)
+        _check_fractions_at_once(made)
     else:  # a look at its memory would wait for the device
         _check_fractions(given)
     return made
@@ -423,7 +425,7 @@ def _searched(number: Any, sequence: Array) -> Array:
         wrapped_number(number, sequence.dtype)  # refuses what bools cannot be promoted with
     if number.__class__ is int and sequence.dtype.kind in "iu":
         number = wrapped_number(number, sequence.dtype)
-    return capture.constant(np.array(number))
+    return constant(np.array(number))
 
 
 @whole

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import get_default_dtype, scalar_type_name
-from ...executor import capture
+from ...executor.capture import outside_programs
 from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
@@ -32,12 +32,16 @@ Dims = tuple[int, ...]
 # --- operators ------------------------------------------------------------------------------------
 
 
+_outside_programs = outside_programs("arithmetic of complex numbers")
+
+
 def _scaled(array: Array, scale: float) -> Array:
     if scale != 1:
         array *= array.real.dtype.type(scale)
     return array
 
 
+@_outside_programs
 def _transformed(array: Array, dims: Dims, scale: float, forward: bool) -> Array:
     """The sums over ``dims`` of elements times ``exp(-+ 2 pi i k n / N)``, times ``scale``."""
     if not dims or array.size == 0:
@@ -47,11 +51,13 @@ def _transformed(array: Array, dims: Dims, scale: float, forward: bool) -> Array
     return _scaled(np.fft.ifftn(array, axes=dims, norm="forward"), scale)
 
 
+@_outside_programs
 def _half(array: Array, dims: Dims, scale: float) -> Array:
     """The forward transform of real numbers, up to the middle of the last of ``dims``."""
     return _scaled(np.fft.rfftn(array, axes=dims), scale)
 
 
+@_outside_programs
 def _whole(array: Array, dims: Dims, size: int, scale: float) -> Array:
     """The backward transform to ``size`` real numbers, given up to the middle of the last dim."""
     sizes = [*[array.shape[dim] for dim in dims[:-1]], size]
@@ -60,8 +66,6 @@ def _whole(array: Array, dims: Dims, size: int, scale: float) -> Array:
 
 def _resized(input: Tensor, dim: int, size: int) -> Tensor:
     """The first elements along a dimension, or with zeros behind them."""
-    if input._array.dtype.kind == "c":
-        capture.refuse("arithmetic of complex numbers")
     own = input._array.shape[dim]
     if own > size:
         return input.narrow(dim, 0, size)
@@ -140,7 +144,6 @@ def _floats(input: Tensor) -> Tensor:
 
 def _scale(norm: str | None, count: int, forward: bool) -> float:
     """The factor of a transform of ``count`` elements."""
-    capture.refuse("arithmetic of complex numbers")
     if norm not in (None, "backward", "ortho", "forward"):
         raise RuntimeError(f'Invalid normalization mode: "{norm}"')
     if norm == "ortho":

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...executor import capture
 from ...executor.families.indexing import strided_view
-from ...executor.memory.arrays import assign, embedded, filled_like
+from ...executor.memory.arrays import assign, copied, embedded, filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, part_of_samples, samples_first, stacked
 from ...transforms.tangents import multilinear
@@ -202,11 +201,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 def _replaced(view: Callable[..., Array], array: Array, src: Array, position: Any) -> Array:
-    result = capture.copied(array)
-    target = view(result, *position)
-    assign(target, src)
-    if src.dtype == target.dtype:
-        capture.note_copy(src, target)
+    result = copied(array)
+    assign(view(result, *position), src)
     return result
 
 

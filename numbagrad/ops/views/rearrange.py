@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...backend import array_namespace, foreign, on_host
+from ...backend import array_namespace, foreign
 from ...dtype import scalar_type_name
-from ...executor import capture
 from ...executor.families.conversion import dense_like
 from ...executor.families.indexing import strided_view
+from ...executor.memory.arrays import copied, values_on_host
 from ...executor.plan.forms import spread
 from ...layout import contiguous_format
 from ...tensor import Tensor, new_tensor
@@ -57,7 +57,7 @@ def _flipped(array: Array, dims: tuple[int, ...]) -> Array:
         made: Array = array_namespace(array).flip(array, dims)
         return made
     if array.flags.c_contiguous and array.ndim:
-        return capture.copied(array[_backwards(dims)])
+        return copied(array[_backwards(dims)])
     made = dense_like(array, array.dtype)
     made[...] = np.flip(array, tuple(dims)) if array.ndim else array
     return made
@@ -262,7 +262,7 @@ _diag_embed = TensorOperator(
 )
 _diagonal_copy = TensorOperator(
     "diagonal_copy",
-    lambda input, offset: capture.copied(diagonal_view(input, offset, 0, 1)),
+    lambda input, offset: copied(diagonal_view(input, offset, 0, 1)),
     {"input": lambda grad, input_shape, offset: embed_diagonal(grad, input_shape, offset, 0, 1)},
     grad_fn="DiagonalBackward0_copy",
     batch=lambda operator, size, arguments, mapped: (
@@ -325,7 +325,7 @@ def _tiled(array: Array, repeats: Sequence[int]) -> Array:
         result.append(count * size)
     apart = array.reshape([x for size in shape for x in (1, size)])
     repeated = strided_view(apart, tuple(pairs), spread(apart, tuple(pairs)))
-    return capture.copied(repeated).reshape(result)
+    return copied(repeated).reshape(result)
 
 
 _repeat = TensorOperator(
@@ -413,8 +413,9 @@ def repeat_interleave(
     dim = dimension(input._array.ndim, dim)
     shape = input._array.shape
     if isinstance(repeats, Tensor):
-        capture.refuse(_SIZE_BY_COUNTS)
-    counts = on_host(repeats._array) if isinstance(repeats, Tensor) else np.asarray(repeats)
+        counts = values_on_host(repeats._array, _SIZE_BY_COUNTS)
+    else:
+        counts = np.asarray(repeats)
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
     if counts.size == 1:

@@ -14,9 +14,9 @@ import numpy as np
 from ... import half_precision as half
 from ...autograd.writes.regions import Geometry, install_regions
 from ...backend import address_of, foreign, refuse_foreign
-from ...executor import capture
+from ...executor.capture import outside_programs
 from ...executor.families.indexing import strided_view
-from ...executor.memory.arrays import copy_elements, fill_elements, filled
+from ...executor.memory.arrays import assign, filled, set_all
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor
 from ...transforms.batching import stacked
@@ -90,7 +90,7 @@ def _read(input: Array, geometry: Geometry) -> Array:
     storage, base, region = _storage(geometry, input.dtype, input)
     shared = _shared(storage, geometry)
     if shared is None:
-        copy_elements(base, input)
+        assign(base, input)
     elif input.dtype.kind == "V":
         return half.converted(_read(half.readable(input), geometry), input.dtype)
     else:  # elements at one place count as their mean: the adjoint of ``_spread``
@@ -102,15 +102,15 @@ def _read(input: Array, geometry: Geometry) -> Array:
 
 def _clear(input: Array, geometry: Geometry) -> Array:
     _, base, region = _storage(geometry, input.dtype, input)
-    copy_elements(base, input)
-    fill_elements(region, 0)
+    assign(base, input)
+    set_all(region, 0, made=False)
     return base.copy("C")
 
 
 def _replace(input: Array, region: Array, geometry: Geometry) -> Array:
     _, base, target = _storage(geometry, input.dtype, input)
-    copy_elements(base, input)
-    copy_elements(target, region)
+    assign(base, input)
+    assign(target, region)
     return base.copy("C")
 
 
@@ -124,7 +124,7 @@ def _spread(input: Array, geometry: Geometry) -> Array:
             storage, region_of_memory(positions, geometry.shape, geometry.strides, start), input
         )
     else:
-        copy_elements(region, input)
+        assign(region, input)
     shared = _shared(storage, geometry)
     if shared is not None:  # what made one element into several adds their gradients up again
         storage /= shared[1].astype(storage.real.dtype)
@@ -233,7 +233,11 @@ def start_of(array: Array) -> int:
 @method()
 def storage_offset(input: Tensor) -> int:
     """How many elements the first element lies behind the start of the memory."""
-    capture.refuse("the place of a tensor in its memory")
+    return _offset_in_memory(input)
+
+
+@outside_programs("the place of a tensor in its memory")
+def _offset_in_memory(input: Tensor) -> int:
     array, memory = input._array, memory_of(input)
     return 0 if array is memory else (start_of(array) - start_of(memory)) // array.itemsize
 
@@ -272,6 +276,11 @@ def as_strided_(
     return reshape_in_place(self, lambda x: view_region(x, geometry))
 
 
+@outside_programs("as_strided() with an offset from the beginning of the memory")
+def _from_the_start(offset: int) -> int:
+    return offset
+
+
 def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> Geometry:
     """The view of ``as_strided``, checked."""
     shape, strides = sizes_of((size,)), sizes_of((stride,))
@@ -287,9 +296,7 @@ def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     memory = memory_of(input)
     item = input._array.itemsize  # which the memory of a real part does not have
     own = (start_of(input._array) - start_of(memory)) // item
-    if storage_offset is not None:
-        capture.refuse("as_strided() with an offset from the beginning of the memory")
-    offset = own if storage_offset is None else storage_offset
+    offset = own if storage_offset is None else _from_the_start(storage_offset)
     if offset < 0:
         raise RuntimeError(f"as_strided: storage offset must not be negative, got {offset}")
     size_of_memory = extent(input)

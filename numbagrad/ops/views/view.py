@@ -15,7 +15,7 @@ import numpy as np
 from ...backend import foreign
 from ...dispatch import layers
 from ...executor.families.conversion import dense_like, in_order, lies_in_order
-from ...executor.memory.arrays import copy_elements
+from ...executor.memory.arrays import assign
 from ...layout import contiguous_format, preserve_format
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, samples_first, stacked
@@ -487,7 +487,7 @@ def dense_copy(array: Array) -> Array:
     if array.flags.c_contiguous:
         return array.copy("C")
     made = dense_like(array, array.dtype, foreign(array))
-    copy_elements(made, array)
+    assign(made, array)
     return made
 
 
@@ -513,7 +513,7 @@ _contiguous = TensorOperator(
 
 def _copy_in_order(input: Array, order: tuple[int, ...]) -> Array:
     made = in_order(input.shape, input.dtype, order, foreign(input))
-    copy_elements(made, input)
+    assign(made, input)
     return made
 
 

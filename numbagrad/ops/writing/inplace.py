@@ -24,8 +24,7 @@ from ...autograd.writes.inplace import (
 )
 from ...backend import foreign
 from ...dispatch import layers
-from ...executor import capture
-from ...executor.memory.arrays import fill_elements, filled_like, new_array
+from ...executor.memory.arrays import assign, filled_like, new_array, set_all, values_on_host
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned, stacked
@@ -108,33 +107,6 @@ _copy = TensorOperator(
 _copy._node._namespace = "torch::autograd::"
 
 
-def _set_all(array: np.ndarray[Any, Any], number: Any) -> None:
-    fill_elements(array, number)
-    if capture.active is not None:
-        capture.note_fill(array, number, made=False)
-
-
-def _copy_into(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
-    if (where := foreign(array)) is not None:
-        where.copy(array, source)
-        return
-    if source.dtype.kind == "c" and array.dtype.kind not in "cb":
-        source = source.real
-    half.copy_into(array, source)
-
-
-def _copy_noted(array: np.ndarray[Any, Any], source: np.ndarray[Any, Any]) -> None:
-    """The same; a program has it as a loop if that reads nothing that was written."""
-    if foreign(array) is not None:
-        _copy_into(array, source)
-        capture.note_copy(source, array)
-    elif array.dtype == source.dtype and not np.may_share_memory(array, source):
-        _copy_into(array, source)
-        capture.note_copy(source, array)
-    else:
-        capture.write(_copy_into, array, source)
-
-
 @method("zero_")
 def zero_(input: Tensor) -> Tensor:
     """Write zeros."""
@@ -142,10 +114,10 @@ def zero_(input: Tensor) -> Tensor:
         return layers.descend(zero_, (input,), {})
     if not recording(input) and not is_transformed(input):
         before_write(input)
-        _set_all(input._array, 0)
+        set_all(input._array, 0, made=False)
         bump_version(input)
         return input
-    return write_inplace(input, _zero, lambda array: _set_all(array, 0))
+    return write_inplace(input, _zero, lambda array: set_all(array, 0, made=False))
 
 
 @method("fill_")
@@ -159,12 +131,12 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         require_tensor_or_number("fill_", value, "value", 2)
     value = as_element(value, input._array.dtype)
-    if isinstance(value, Tensor):
-        capture.refuse("fill_() with the value of a tensor")
     if isinstance(value, Tensor) and is_transformed(value):
         return copy_(input, value)
-    number = value._values()[()] if isinstance(value, Tensor) else value
-    return write_inplace(input, _fill, lambda array: _set_all(array, number), value)
+    number = value
+    if isinstance(value, Tensor):
+        number = values_on_host(value._values(), "fill_() with the value of a tensor")[()]
+    return write_inplace(input, _fill, lambda array: set_all(array, number, made=False), value)
 
 
 @method("copy_")
@@ -192,17 +164,10 @@ def copy_(input: Tensor, src: Tensor | bool | int | float, non_blocking: bool = 
         refuse_overlap(input._array, (source,))
     if not recording(input, src) and not is_transformed((input, src)):
         before_write(input)
-        if (
-            capture.active is not None
-            or source.__class__ is not _ndarray
-            or source.dtype != input._array.dtype
-        ):
-            _copy_noted(input._array, source)
-        else:
-            input._array[...] = source
+        assign(input._array, source)
         bump_version(input)
         return input
-    return write_inplace(input, _copy, lambda array: _copy_noted(array, source), src, source.dtype)
+    return write_inplace(input, _copy, lambda array: assign(array, source), src, source.dtype)
 
 
 # --- shape ----------------------------------------------------------------------------------------

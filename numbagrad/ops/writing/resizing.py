@@ -15,7 +15,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write
 from ...backend import home_of
-from ...executor import capture
+from ...executor.capture import outside_programs
 from ...executor.memory.arrays import new_array
 from ...executor.plan.forms import dense_strides
 from ...layout import memory_format as MemoryFormat
@@ -82,7 +82,11 @@ def _resized(tensor: Tensor, shape: tuple[int, ...], memory_format: Any) -> Tens
         raise RuntimeError(f"resize_(): sizes must not be negative, but got {list(shape)}")
     if memory_format is None and tensor._array.shape == shape:
         return tensor
-    capture.refuse("resize_()")
+    return _laid_anew(tensor, shape, memory_format)
+
+
+@outside_programs("resize_()")
+def _laid_anew(tensor: Tensor, shape: tuple[int, ...], memory_format: Any) -> Tensor:
     order = tuple(range(len(shape)))
     if memory_format is not None and memory_format.order is not None:
         order = memory_format.order_of(len(shape))
