@@ -47,11 +47,30 @@ class _Arguments(list[str]):
     """``sys.argv`` of a program under torch's name.
 
     A process that starts as a new interpreter is sent them before it imports the program again,
-    and takes the name with them: nothing else of what it is sent comes that early.
+    and takes the name with them: nothing else of what it is sent comes that early. Programs that
+    put a part of them into ``sys.argv``, as launchers do, keep the class; what they store elsewhere
+    is a list.
     """
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _taken_over, (list(self),)
+        from multiprocessing.context import get_spawning_popen  # which few programs need
+
+        starting = get_spawning_popen() is not None
+        return _taken_over if starting else list, (list(self),)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return _Arguments(found) if isinstance(index, slice) else found
+
+    def copy(self) -> _Arguments:
+        """The same arguments."""
+        return self[:]
+
+    def __add__(self, more: Any) -> Any:
+        return _Arguments(super().__add__(more))
+
+    def __radd__(self, first: list[str]) -> Any:
+        return _Arguments([*first, *self])
 
 
 def _taken_over(arguments: list[str]) -> list[str]:

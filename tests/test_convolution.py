@@ -175,6 +175,9 @@ def test_other_shapes(form, dtype):
         form_of(1, 1, 8, 4, (9000,), (5,), 1, 2, 1),  # blocks of a line
         form_of(1, 1, 120, 40, (12, 12), (3, 3), 1, 1, 1),  # blocks of channels, and of rows
         form_of(90, 1, 3, 4, (6, 6), (3, 3), 1, 1, 1),  # images together, and parts
+        form_of(20, 2, 40, 14, (2, 3), (3, 3), 1, 1, 1),  # small images beside each other
+        form_of(37, 1, 9, 23, (4, 5), (4, 4), 2, 1, 1),
+        form_of(40, 1, 20, 9, (3,), (3,), 1, 1, 1),
     ],
     ids=str,
 )
@@ -194,6 +197,9 @@ def test_what_the_plans_of_these_have():
     assert deep[layout.DEPTH_CHANNELS] < 120 and deep[layout.ROW_BLOCKS] > 1
     many = words(form_of(90, 1, 3, 4, (6, 6), (3, 3), 1, 1, 1), weights_plan)
     assert many[layout.IMAGES] > 1 and many[layout.PARTS] > 1
+    small = form_of(37, 1, 9, 23, (4, 5), (4, 4), 2, 1, 1)
+    for plan in (product_plan, weights_plan):
+        assert words(small, plan)[layout.POSITIONS + 2] == small.batch
 
 
 SPOILT = [
@@ -207,6 +213,7 @@ SPOILT = [
     form_of(1, 1, 3, 2, (4, 5, 4), (2, 3, 2), 1, 1, 1),
     form_of(2, 2, 1, 2, (5, 4, 5), (3, 2, 2), 2, 1, 1),
     form_of(1, 1, 30, 20, (70, 80), (3, 3), 1, 1, 1),  # blocks of lines
+    form_of(18, 2, 5, 14, (2, 3), (3, 3), 1, 1, 1),  # small images beside each other
 ]
 
 

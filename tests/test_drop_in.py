@@ -65,6 +65,20 @@ def test_a_module(tmp_path):
     assert succeeded(done) == ["__main__ []"]
 
 
+def test_arguments_take_the_name_to_new_processes_and_are_a_list_where_they_are_stored():
+    import copy
+    import pickle
+
+    from numbagrad.running import _Arguments
+
+    given = _Arguments(["launch", "script.py", "-x"])
+    for part in (given[1:], given.copy(), ["a", *given[1:]][:1] + given, given + ["b"]):
+        assert type(part) is _Arguments
+    assert given[1:] == ["script.py", "-x"] and given[0] == "launch"
+    assert ["a"] + given[2:] == ["a", "-x"]
+    assert type(pickle.loads(pickle.dumps(given))) is type(copy.deepcopy(given)) is list
+
+
 MAIN = "from numbagrad.running import main; sys.exit(main(sys.argv[1:]))"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +46,9 @@ _LINE_COST = 4
 #: worth the copies: of ``convolve``, and of ``correlate``, which has two operands to read.
 _PRODUCT_SHARE, _WEIGHTS_SHARE = 0.98, 0.92
 
+#: Positions of an image, at most, where those of a batch may lie beside each other.
+_SMALL = 256
+
 #: Elements of all partial sums of a gradient of weights.
 _PARTIAL_SUMS = 1 << 20
 
@@ -77,6 +80,17 @@ class Form(NamedTuple):
             source=ones + self.source, result=ones + self.result, kernel=ones + self.kernel,
             stride=ones + self.stride, padding=zeros + self.padding,
             dilation=ones + self.dilation,
+        )  # fmt: skip
+
+    def of_batches(self) -> Form:
+        """The same as a single volume, whose third dimension is that of the images."""
+        missing = 2 - len(self.source)
+        ones, zeros = (1,) * missing, (0,) * missing
+        return self._replace(
+            batch=1,
+            source=(*ones, *self.source, self.batch), result=(*ones, *self.result, self.batch),
+            kernel=(*ones, *self.kernel, 1), stride=(*ones, *self.stride, 1),
+            padding=(*zeros, *self.padding, 0), dilation=(*ones, *self.dilation, 1),
         )  # fmt: skip
 
 
@@ -152,11 +166,16 @@ def _apart(dimension: _Dimension, step: int) -> _Dimension:
 
 
 class _Blocks:
-    """Positions of each dimension in a block, made smaller until the copy of a block fits."""
+    """Positions of each dimension in a block, made smaller until the copy of a block fits.
 
-    def __init__(self, form: Form, dimensions: Sequence[_Dimension]):
+    Of a form whose third dimension is that of images (``batched``), elements of a line lie far
+    apart, and are copied one by one.
+    """
+
+    def __init__(self, form: Form, dimensions: Sequence[_Dimension], batched: bool):
         self.form = form
         self.dimensions = dimensions
+        self.batched = batched
         self.planes = math.prod([len(each.starts) for each in dimensions])
         self.sizes = [each.positions for each in dimensions]
 
@@ -177,13 +196,14 @@ class _Blocks:
 
     @property
     def vectors(self) -> int:
-        """Vectors that all blocks of an image read, write or multiply, by a coarse count."""
-        count = math.prod(
+        """Vectors that all blocks read, write or multiply, by a coarse count."""
+        count = self.form.batch * math.prod(
             [-(-d.positions // b) for d, b in zip(self.dimensions, self.sizes, strict=True)]
         )
         depth, height, width = self.plane
         lines = self.planes * depth * height
-        copied = lines * (_LINE_COST + 2 * -(-width // _LANES)) + self.channel_step // _LANES
+        line = width if self.batched else 2 * -(-width // _LANES)
+        copied = lines * (_LINE_COST + line) + self.channel_step // _LANES
         factors = self.form.rows * math.prod(self.form.kernel)
         return count * self.form.channels * (copied + factors * self.length // _LANES)
 
@@ -196,8 +216,9 @@ class _Blocks:
             pieces = [1, 1, 1]
             self.sizes = [each.positions for each in self.dimensions]
             while not self._fits(copied):
-                least = (1, 1, line)
-                dimension = next((d for d in range(3) if self.sizes[d] > least[d]), None)
+                least = (1, 1, _LANES if self.batched else line)
+                order = (2, 0, 1) if self.batched else (0, 1, 2)
+                dimension = next((d for d in order if self.sizes[d] > least[d]), None)
                 if dimension is None:
                     break
                 pieces[dimension] += 1 + pieces[dimension] // 4
@@ -217,11 +238,11 @@ def _whole(count: int, unit: int) -> int:
 @functools.lru_cache(maxsize=512)
 def product_plan(form: Form) -> Plan | None:
     """The plan of ``convolve``, or None for windows that scratch memory has no room for."""
-    form = form.of_volumes()
     made = _common(form, _PRODUCT_SHARE)
     if made is None:
         return None
     words, blocks = made
+    form = blocks.form
     units = form.batch * form.groups * math.prod(words[w.BLOCKS : w.BLOCKS + 3])
     row_block = form.rows
     if units < _UNITS:
@@ -235,11 +256,11 @@ def product_plan(form: Form) -> Plan | None:
 @functools.lru_cache(maxsize=512)
 def weights_plan(form: Form) -> Plan | None:
     """The plan of ``correlate`` for a convolution, or None as for ``product_plan``."""
-    form = form.of_volumes()
     made = _common(form, _WEIGHTS_SHARE)
     if made is None:
         return None
     words, blocks = made
+    form = blocks.form
     pieces = form.batch * math.prod(words[w.BLOCKS : w.BLOCKS + 3])
     row_block = min(form.rows, w.SUM_ELEMENTS // blocks.length)
     row_blocks = -(-form.rows // row_block)
@@ -267,16 +288,13 @@ def weights_plan(form: Form) -> Plan | None:
 
 def _common(form: Form, share: float) -> tuple[list[int], _Blocks] | None:
     """The words that both kinds of plans have, and the blocks."""
-    options = (form.result, form.kernel, form.stride, form.padding, form.dilation)
-    dimensions = [_dimension(*each, form.transposed) for each in zip(*options, strict=True)]
-    *others, line = dimensions
-    step = 1 if form.transposed else form.stride[-1]
-    blocks, dense = _Blocks(form, dimensions), _Blocks(form, [*others, _apart(line, step)])
-    fits = blocks.shrink()
-    if dense.shrink() and (not fits or dense.vectors < share * blocks.vectors):
-        blocks, dimensions = dense, [*dense.dimensions]
-    elif not fits:
+    blocks = None
+    for candidate in _candidates(form):
+        if candidate.shrink() and (blocks is None or candidate.vectors < share * blocks.vectors):
+            blocks = candidate
+    if blocks is None:
         return None
+    form, dimensions = blocks.form, blocks.dimensions
     words = [0] * w.WORDS
     words[w.BATCH : w.ROWS + 1] = form.batch, form.groups, form.channels, form.rows
     ones = (1, 1, 1)
@@ -289,8 +307,10 @@ def _common(form: Form, share: float) -> tuple[list[int], _Blocks] | None:
         (w.STEP, ones if form.transposed else form.stride),
         (w.PLANE, blocks.plane),
         (w.RESULT_STEP, form.stride if form.transposed else ones),
+        (w.SOURCE_STRIDES, _strides(form.groups * form.channels, form.source, blocks.batched)),
+        (w.RESULT_STRIDES, _strides(form.groups * form.rows, form.result, blocks.batched)),
     ):
-        words[position : position + 3] = values
+        words[position : position + len(values)] = values
     words[w.CHANNEL_STEP], words[w.LENGTH] = blocks.channel_step, blocks.length
     words[w.PLANES], words[w.PLANES_AT] = blocks.planes, len(words)
     words += itertools.chain(*itertools.product(*[each.starts for each in dimensions]))
@@ -301,6 +321,32 @@ def _common(form: Form, share: float) -> tuple[list[int], _Blocks] | None:
     words[w.DEPTH_CHANNELS] = max(1, -(-form.channels // pieces))
     _add_phases(words, form, blocks)
     return words, blocks
+
+
+def _candidates(form: Form) -> Iterator[_Blocks]:
+    """Ways to lay out the copy: by volumes, or with the images of small ones beside each other.
+
+    Of both there are two: the second has a plane for each place of a window along the dimension
+    between whose positions there would be gaps.
+    """
+    layouts = [(form.of_volumes(), False, 2)]
+    if len(form.source) < 3 and form.batch > 1 and math.prod(form.result) <= _SMALL:
+        layouts.append((form.of_batches(), True, 1))
+    for form, batched, gaps in layouts:
+        options = (form.result, form.kernel, form.stride, form.padding, form.dilation)
+        dimensions = [_dimension(*each, form.transposed) for each in zip(*options, strict=True)]
+        yield _Blocks(form, dimensions, batched)
+        dense = dimensions.copy()
+        dense[gaps] = _apart(dimensions[gaps], 1 if form.transposed else form.stride[gaps])
+        yield _Blocks(form, dense, batched)
+
+
+def _strides(channels: int, sizes: Sizes, batched: bool) -> Sizes:
+    """Elements from an image to the next, from a channel to the next, and in each dimension."""
+    z, y, x = sizes
+    if batched:
+        return (0, z * y, y, 1, channels * z * y)
+    return (channels * z * y * x, z * y * x, y * x, x, 1)
 
 
 def _add_phases(words: list[int], form: Form, blocks: _Blocks) -> None:

@@ -20,10 +20,10 @@ from .layout import (
     PLANE,
     PLANES,
     PLANES_AT,
-    RESULT,
     RESULT_STEP,
+    RESULT_STRIDES,
     ROWS,
-    SOURCE,
+    SOURCE_STRIDES,
     STEP,
 )
 from .rows import clear, copy_rows
@@ -33,8 +33,10 @@ from .spans import (
     SPAN_WORDS,
     START,
     plane_spans,
+    result_element,
     result_image,
     result_spans,
+    source_element,
     source_image,
 )
 
@@ -68,7 +70,8 @@ def _reading(shape: TileShape) -> Any:
         layer_count, z = load(spans, COUNT, int64), load(spans, START, int64)
         line_count, y = load(spans, 3 + COUNT, int64), load(spans, 3 + START, int64)
         count, x = load(spans, 6 + COUNT, int64), load(spans, 6 + START, int64)
-        height, width = word(plan, SOURCE + 1), word(plan, SOURCE + 2)
+        line_step = word(plan, STEP + 1) * word(plan, SOURCE_STRIDES + 3)
+        step = word(plan, STEP + 2) * word(plan, SOURCE_STRIDES + 4)
         lines, columns = word(plan, PLANE + 1), word(plan, PLANE + 2)
         elements = word(plan, PLANE) * lines * columns
         begin = load(spans, INDEX, int64) * lines + load(spans, 3 + INDEX, int64)
@@ -78,11 +81,10 @@ def _reading(shape: TileShape) -> Any:
                 zeros(elements, target)
             if line_count * count > 0:
                 for k in range(layer_count):
-                    row = ((z + k * word(plan, STEP)) * height + y) * width + x
+                    row = source_element(plan, z + k * word(plan, STEP), y, x)
                     copy(line_count, count, target + (begin + k * lines * columns) * size, columns,
-                         1, source + row * size, word(plan, STEP + 1) * width, word(plan, STEP + 2),
-                         zero)  # fmt: skip
-            source += word(plan, SOURCE) * height * width * size
+                         1, source + row * size, line_step, step, zero)  # fmt: skip
+            source += word(plan, SOURCE_STRIDES + 1) * size
             target += word(plan, CHANNEL_STEP) * size
 
     @subroutine
@@ -112,8 +114,8 @@ def _writing(shape: TileShape) -> Any:
         z, y = load(spans, START, int64), load(spans, 3 + START, int64)
         x, lines = load(spans, 6 + START, int64), load(spans, 3 + COUNT, int64)
         count = load(spans, 6 + COUNT, int64)
-        height, width = word(plan, RESULT + 1), word(plan, RESULT + 2)
-        line_step, step = word(plan, RESULT_STEP + 1) * width, word(plan, RESULT_STEP + 2)
+        line_step = word(plan, RESULT_STEP + 1) * word(plan, RESULT_STRIDES + 3)
+        step = word(plan, RESULT_STEP + 2) * word(plan, RESULT_STRIDES + 4)
         py, px = word(plan, PLANE + 1), word(plan, PLANE + 2)
         begin = load(spans, INDEX, int64) * py + load(spans, 3 + INDEX, int64)
         begin = begin * px + load(spans, 6 + INDEX, int64)
@@ -124,7 +126,7 @@ def _writing(shape: TileShape) -> Any:
                 store(number, 0, load(bias, group * word(plan, ROWS) + row + r, element), element)
             start = result_image(plan, image, group, row + r)
             for k in range(load(spans, COUNT, int64)):
-                into = start + ((z + k * word(plan, RESULT_STEP)) * height + y) * width + x
+                into = start + result_element(plan, z + k * word(plan, RESULT_STEP), y, x)
                 summed = sums + (r * pitch + begin + k * py * px) * size
                 copy(lines, count, result + into * size, line_step, step, summed, px, 1, number)
         return load(number, 1, int64)
@@ -143,15 +145,15 @@ def _reading_result(shape: TileShape) -> Any:
         result_spans(plan, phase, block, spans)
         z, y = load(spans, START, int64), load(spans, 3 + START, int64)
         x, lines = load(spans, 6 + START, int64), load(spans, 3 + COUNT, int64)
-        height, width = word(plan, RESULT + 1), word(plan, RESULT + 2)
+        line_step, step = word(plan, RESULT_STRIDES + 3), word(plan, RESULT_STRIDES + 4)
         py, px = word(plan, PLANE + 1), word(plan, PLANE + 2)
         zeros(rows * pitch, target)
         for r in range(rows):
             start = result_image(plan, image, group, row + r)
             for k in range(load(spans, COUNT, int64)):
-                read = start + ((z + k) * height + y) * width + x
+                read = start + result_element(plan, z + k, y, x)
                 into = target + (r * pitch + k * py * px) * size
-                copy(lines, load(spans, 6 + COUNT, int64), into, px, 1, result + read * size, width,
-                     1, zero)  # fmt: skip
+                copy(lines, load(spans, 6 + COUNT, int64), into, px, 1, result + read * size,
+                     line_step, step, zero)  # fmt: skip
 
     return read_result

@@ -20,10 +20,11 @@ from .layout import (
     BATCH,
     CHANNELS,
     PHASES_AT,
-    RESULT,
     RESULT_STEP,
+    RESULT_STRIDES,
     ROWS,
     SOURCE,
+    SOURCE_STRIDES,
     STEP,
     TAPS,
 )
@@ -33,8 +34,10 @@ from .spans import (
     SPAN_WORDS,
     START,
     first_position,
+    result_element,
     result_image,
     result_spans,
+    source_element,
     source_image,
     tap_spans,
     tap_starts,
@@ -75,10 +78,11 @@ def _mending_block(shape: TileShape) -> Any:
             at_y = y * word(plan, STEP + 1) + load(starts, 1, int64)
             at_x = x * word(plan, STEP + 2) + load(starts, 2, int64)
             if 0 <= at_z < depth and 0 <= at_y < height and 0 <= at_x < width:
-                at = (at_z * height + at_y) * width + at_x
+                at = source_element(plan, at_z, at_y, at_x)
                 for channel in range(channels):
                     factor = load(weights, channel * taps + tap, element)
-                    total += factor * load(source, channel * depth * height * width + at, element)
+                    value_at = channel * word(plan, SOURCE_STRIDES + 1) + at
+                    total += factor * load(source, value_at, element)
             else:
                 whole = False
         return value if whole else total
@@ -86,17 +90,17 @@ def _mending_block(shape: TileShape) -> Any:
     @subroutine
     def mend_row(plan, phase, result, source, weights, added, block, spans):
         """Sums of a row of the result again: ``result`` is its address, ``source`` the image's."""
-        height, width = word(plan, RESULT + 1), word(plan, RESULT + 2)
         z = first_position(plan, block, 0) + load(spans, INDEX, int64)
         y = first_position(plan, block, 1) + load(spans, 3 + INDEX, int64)
         x = first_position(plan, block, 2) + load(spans, 6 + INDEX, int64)
+        step = word(plan, RESULT_STEP + 2) * word(plan, RESULT_STRIDES + 4)
         for k in range(load(spans, COUNT, int64)):
             at_z = load(spans, START, int64) + k * word(plan, RESULT_STEP)
             for j in range(load(spans, 3 + COUNT, int64)):
                 at_y = load(spans, 3 + START, int64) + j * word(plan, RESULT_STEP + 1)
-                line = (at_z * height + at_y) * width + load(spans, 6 + START, int64)
+                line = result_element(plan, at_z, at_y, load(spans, 6 + START, int64))
                 for i in range(load(spans, 6 + COUNT, int64)):
-                    at = line + i * word(plan, RESULT_STEP + 2)
+                    at = line + i * step
                     value = load(result, at, element)
                     if value != value:
                         total = window_sum(plan, phase, source, weights, z + k, y + j, x + i, value)
@@ -127,8 +131,8 @@ def _mending_weights(shape: TileShape) -> Any:
     @subroutine
     def block_sum(plan, source, grad, spans, block, total):
         """Add a block of an image: what a tap meets of the source, times the gradient."""
-        height, width = word(plan, SOURCE + 1), word(plan, SOURCE + 2)
-        grad_height, grad_width = word(plan, RESULT + 1), word(plan, RESULT + 2)
+        step = word(plan, STEP + 2) * word(plan, SOURCE_STRIDES + 4)
+        grad_step = word(plan, RESULT_STRIDES + 4)
         z = first_position(plan, block, 0) + load(spans, INDEX, int64)
         y = first_position(plan, block, 1) + load(spans, 3 + INDEX, int64)
         x = first_position(plan, block, 2) + load(spans, 6 + INDEX, int64)
@@ -136,11 +140,11 @@ def _mending_weights(shape: TileShape) -> Any:
             at_z = load(spans, START, int64) + k * word(plan, STEP)
             for j in range(load(spans, 3 + COUNT, int64)):
                 at_y = load(spans, 3 + START, int64) + j * word(plan, STEP + 1)
-                at = (at_z * height + at_y) * width + load(spans, 6 + START, int64)
-                given = ((z + k) * grad_height + y + j) * grad_width + x
+                at = source_element(plan, at_z, at_y, load(spans, 6 + START, int64))
+                given = result_element(plan, z + k, y + j, x)
                 for i in range(load(spans, 6 + COUNT, int64)):
-                    factor = load(source, at + i * word(plan, STEP + 2), element)
-                    total += factor * load(grad, given + i, element)
+                    factor = load(source, at + i * step, element)
+                    total += factor * load(grad, given + i * grad_step, element)
                 if total != total:
                     return total
         return total

@@ -3,7 +3,8 @@
 The *source* is what windows lie in: the input, or the gradient of the output for a transposed
 convolution. *Positions* are the places of windows, counted from 0 in each of three spatial
 dimensions, of which the first are 1 where there are fewer. They are cut into blocks. All sizes and
-offsets count elements. Imports neither Numba nor LLVM.
+offsets count elements. A plan is for any strides of the two: where images are small, the third
+dimension is that of the images. Imports neither Numba nor LLVM.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ PHASES_AT = 36  # where in the plan: PHASE_WORDS for each
 IMAGES = 37  # whose copies lie in scratch memory together, for a gradient of weights
 PARTS = 38  # of the batch and the blocks, which have sums of their own in a gradient of weights
 KERNEL = 39  # elements of the kernel of a channel
-WORDS = 40
+SOURCE_STRIDES, RESULT_STRIDES = 40, 45  # to the next image, channel, and in each dimension
+WORDS = 50
 
 #: A phase of the result.
 TAPS = 0  # elements of the kernel that reach it

@@ -13,15 +13,16 @@ from .layout import (
     BLOCKS,
     CHANNELS,
     FIRST,
-    GROUPS,
     OFFSETS_AT,
     PLANE,
     PLANES_AT,
     POSITIONS,
     RESULT,
     RESULT_STEP,
+    RESULT_STRIDES,
     ROWS,
     SOURCE,
+    SOURCE_STRIDES,
     STEP,
 )
 
@@ -111,12 +112,26 @@ def tap_spans(plan, starts, block, spans):
 @subroutine
 def source_image(plan, image, group, channel):
     """The first element of a channel of the source."""
-    number = (image * word(plan, GROUPS) + group) * word(plan, CHANNELS) + channel
-    return number * word(plan, SOURCE) * word(plan, SOURCE + 1) * word(plan, SOURCE + 2)
+    number = group * word(plan, CHANNELS) + channel
+    return image * word(plan, SOURCE_STRIDES) + number * word(plan, SOURCE_STRIDES + 1)
+
+
+@subroutine
+def source_element(plan, z, y, x):
+    """An element of a channel of the source, counted from the first one."""
+    begin = z * word(plan, SOURCE_STRIDES + 2) + y * word(plan, SOURCE_STRIDES + 3)
+    return begin + x * word(plan, SOURCE_STRIDES + 4)
 
 
 @subroutine
 def result_image(plan, image, group, row):
     """The first element of a row of the result."""
-    number = (image * word(plan, GROUPS) + group) * word(plan, ROWS) + row
-    return number * word(plan, RESULT) * word(plan, RESULT + 1) * word(plan, RESULT + 2)
+    number = group * word(plan, ROWS) + row
+    return image * word(plan, RESULT_STRIDES) + number * word(plan, RESULT_STRIDES + 1)
+
+
+@subroutine
+def result_element(plan, z, y, x):
+    """An element of a row of the result, counted from the first one."""
+    begin = z * word(plan, RESULT_STRIDES + 2) + y * word(plan, RESULT_STRIDES + 3)
+    return begin + x * word(plan, RESULT_STRIDES + 4)
