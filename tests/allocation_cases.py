@@ -18,7 +18,7 @@ from numbagrad import random
 from numbagrad.autograd.hooks import saved_hooks
 from numbagrad.executor import builtin
 from numbagrad.executor.families import copying, indexing, matmul
-from numbagrad.executor.word_kernel import WordKernel
+from numbagrad.executor.hand_written import HandWrittenKernel
 from numbagrad.ops.operators import native_launchers
 from numbagrad.ops.operators.pointwise_operator import pointwise
 from numbagrad.program.compiled_guards import Guards
@@ -378,13 +378,14 @@ def operators() -> Iterator[Case]:
         run()
         yield Case(text, run, names, python, watched)
     moved = torch.zeros(4, 300).index_add(0, index, plain[:3])._array
-    add = WordKernel("kernels.indexing.elements", "index_add_float32")
+    add = HandWrittenKernel("kernels.indexing.elements", "index_add_float32")
     words = moved, np.ones((3, 300), np.float32), index._array, 4, 3, 300
     add.launch(300, 1000, *words)
-    launch_words = add._run
-    assert launch_words is not None
+    launch_hand_written = add._run
+    assert launch_hand_written is not None
     yield Case(
-        "launch_words", lambda: launch_words(300, 1000, *words), ["array_launch.launch_words"], [],
+        "launch_hand_written", lambda: launch_hand_written(300, 1000, *words),
+        ["array_launch.launch_hand_written"], [],
         [moved],
     )  # fmt: skip
     array, rows, whole = plain._array, index._array, np.ascontiguousarray(index._array)

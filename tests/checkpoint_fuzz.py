@@ -27,7 +27,7 @@ from former_checkpoints import HEADS, in_first_format, packed
 
 import numbagrad as ng
 from numbagrad import nn, optim
-from numbagrad.serialization import allowed, older, storages, torch_names, values
+from numbagrad.serialization import allowed, legacy_names, storages, torch_names, values
 from numbagrad.serialization.archive import Archive, ArchiveWriter
 
 #: Stands for torch's format, where the others have what their files begin with.
@@ -131,7 +131,7 @@ class Grammar:
                 body = in_first_format(value, protocol)[len(HEADS[1]) : -32]
                 self.bases.append((HEADS[1], body, _parts(body), ()))
         self.parts = [part for _, _, parts, _ in self.bases for part in parts]
-        names = [sorted(each.NAMES) for each in (allowed, older, torch_names)]
+        names = [sorted(each.NAMES) for each in (allowed, legacy_names, torch_names)]
         self.names = sum(names, []) + FORBIDDEN
         self.opcodes = [each.code.encode("latin1") for each in pickletools.opcodes]
 
@@ -315,7 +315,7 @@ class Grammar:
         return draw.choice(self.opcodes) + draw.randbytes(draw.choice((0, 0, 1, 4, 8)))
 
 
-KNOWN = (*allowed.NAMES.values(), *older.NAMES.values(), *torch_names.NAMES.values())
+KNOWN = (*allowed.NAMES.values(), *legacy_names.NAMES.values(), *torch_names.NAMES.values())
 
 
 def check_is_data(value):
@@ -332,7 +332,7 @@ def check_is_data(value):
             continue
         if kind not in DATA and not isinstance(value, (np.generic, np.dtype)):
             # (The stand-ins of an array and a dtype without a state do nothing either.)
-            assert kind.__module__ == older.__name__, f"a file gave a {kind}"
+            assert kind.__module__ == legacy_names.__name__, f"a file gave a {kind}"
         if isinstance(value, ng.Tensor):
             for name in ("_requires_grad", "_producer", "_output_nr", "_version_cell", "_viewed"):
                 getattr(value, name)

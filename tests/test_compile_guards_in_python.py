@@ -11,7 +11,7 @@ import pytest
 from compile_checks import assert_compiled
 
 import numbagrad as torch
-from numbagrad.compiling import listening, walk
+from numbagrad.compiling import call_events, walk
 from numbagrad.executor import capture
 from numbagrad.executor.mode import NATIVE
 
@@ -141,7 +141,7 @@ def test_what_another_thread_collects_is_no_part_of_a_call():
         gc.collect()
 
     thread = threading.Thread(target=collect)
-    collections = listening.Collections()
+    collections = call_events.Collections()
     collections.watch()
     try:
         assert not collections.run_here()

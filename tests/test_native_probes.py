@@ -8,7 +8,8 @@ import types
 import pytest
 
 from numbagrad.codegen.record import Record, fields_of
-from numbagrad.native import heads, probes
+from numbagrad.native import object_heads as heads
+from numbagrad.native import probes
 
 #: Every place in a head of CPython or NumPy that launchers read, and how far off it is tried.
 POSITIONS = [

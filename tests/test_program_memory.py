@@ -151,7 +151,7 @@ def test_an_operand_that_is_read_again_or_a_second_time_is_not_written_over(argu
 def test_the_factor_of_the_last_gradient_lies_where_its_last_rows_will_be(optimizer, monkeypatch):
     def trained(factor_bytes):
         model = dataclasses.replace(
-            cost.model, factor_bytes=factor_bytes, factor_bytes_alone=factor_bytes
+            cost.model, factor_bytes=factor_bytes, factor_bytes_single_thread=factor_bytes
         )
         monkeypatch.setattr(cost, "model", model)
         torch.manual_seed(0)

@@ -13,9 +13,9 @@ from operator_table import ENTRIES
 
 import numbagrad as torch
 from numbagrad.codegen import addresses
+from numbagrad.executor.hand_written import HandWrittenKernel
 from numbagrad.executor.mode import NATIVE
 from numbagrad.executor.plan import cost
-from numbagrad.executor.word_kernel import WordKernel
 from numbagrad.half_precision import readable
 from numbagrad.nn import functional as F
 from numbagrad.program import run_single
@@ -68,7 +68,7 @@ class BothWays:
         self.ran.add(type(operation).__name__)
 
     def launch(self, kernel, total, grain, *words):
-        """In the place of ``WordKernel.launch``."""
+        """In the place of ``HandWrittenKernel.launch``."""
         copies = [x.copy() if isinstance(x, np.ndarray) else x for x in words]
         _launch(kernel, total, grain, *words)
         if any([isinstance(x, np.ndarray) and not x.flags.c_contiguous for x in words]):
@@ -83,7 +83,7 @@ class BothWays:
         self.ran.add(kernel.module)
 
 
-_launch = WordKernel.launch
+_launch = HandWrittenKernel.launch
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def both_ways(monkeypatch):
     made = BothWays()
     monkeypatch.setattr(run_single, "_uses_launcher", lambda *name: False)
     monkeypatch.setattr(run_single, "_run", made.run)
-    monkeypatch.setattr(WordKernel, "launch", lambda self, *rest: made.launch(self, *rest))
+    monkeypatch.setattr(HandWrittenKernel, "launch", lambda self, *rest: made.launch(self, *rest))
     return made
 
 

@@ -106,7 +106,7 @@ def test_work_is_split_by_grain_and_only_with_workers(launch):
 
 def test_what_waits_for_shared_work_is_called_once(launch, monkeypatch):
     monkeypatch.setattr(pool, "_sharing", False)
-    monkeypatch.setattr(pool, "_seconds_alone", -1.0)
+    monkeypatch.setattr(pool, "_seconds_single_threaded", -1.0)
     monkeypatch.setattr(pool, "_waiting", [])
     called = []
     monkeypatch.setattr(pool, "_needed", [*pool._needed])

@@ -493,7 +493,7 @@ def _accumulate_all(leaves: dict[int, list[Any]], create_graph: bool) -> Sequenc
     return late
 
 
-def _accumulate_alone(buffer: list[Any], create_graph: bool) -> None:
+def _accumulate_locked(buffer: list[Any], create_graph: bool) -> None:
     with _ACCUMULATE_LOCK:
         _accumulate(buffer, create_graph)
 
@@ -524,7 +524,7 @@ def _finish_leaf(buffer: list[Any], create_graph: bool, accumulate: bool) -> Non
     seen = gradients if hooks.post and not becomes_grad else None
     gradients = None  # type: ignore[assignment]  # it must not be held while it is accumulated
     if wanted:
-        _accumulate_alone(buffer, create_graph)
+        _accumulate_locked(buffer, create_graph)
     if becomes_grad and hooks.post:
         seen = [leaf._accumulated]
     if accumulated:

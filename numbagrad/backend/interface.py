@@ -196,7 +196,7 @@ class Backend:
         self.refuse("matmul")
 
     def kernel(self, module: str, name: str, total: int, words: Sequence[Any]) -> None:
-        """A hand-written kernel of ``numbagrad.<module>`` over [0, total), as ``WordKernel`` runs.
+        """A hand-written kernel of ``numbagrad.<module>`` over [0, total): a ``HandWrittenKernel``.
 
         ``words`` are contiguous arrays and ints; the first array is written.
         """

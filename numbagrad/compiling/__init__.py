@@ -4,7 +4,7 @@
 a program (``snapshot.py`` and ``effects_of_call.py`` say what the call did, ``backward.py`` takes
 care of what is differentiated later, ``verification.py`` tries the program), ``captured_call.py``
 runs it. ``reachable_state.py`` knows what a call can read: it walks there (``walk.py``) while
-``listening.py`` reports what runs.
+``call_events.py`` reports what runs.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class CannotDifferentiate(Exception):  # noqa: N818 - a signal to the caller
 
 
 #: Outputs of a function up to which the gradients of each are captured alone as well.
-MOST_ALONE = 8
+MOST_SINGLE = 8
 
 
 @dataclasses.dataclass
@@ -145,7 +145,7 @@ class Backward:
 
     Attributes:
         together: the walk from all outputs.
-        alone: the walks from each of them, if there are several, but not many.
+        single: the walks from each of them, if there are several, but not many.
         reached: for every output whether it depends on each of the inputs.
         linear: whether gradients of several outputs are sums of those of each.
         saved: memory made by the forward that the programs read.
@@ -154,7 +154,7 @@ class Backward:
     """
 
     together: Walk
-    alone: list[Walk]
+    single: list[Walk]
     reached: list[list[bool]]
     linear: bool
     saved: list[Memory]
@@ -165,7 +165,7 @@ class Backward:
 
     def __post_init__(self) -> None:
         positions = {memory: k for k, memory in enumerate([*self.saved, *self.given])}
-        for walk in (self.together, *self.alone):
+        for walk in (self.together, *self.single):
             walk.reads = [positions[memory] for memory in walk.kept]
 
     @property
@@ -190,9 +190,9 @@ class Backward:
                 self.direct = found.call
             return self.together.run(gradients, kept, numbers)  # type: ignore[arg-type]
         chosen = [k for k, gradient in enumerate(gradients) if gradient is not None]
-        if self.alone and (self.linear or len(chosen) < 2):
+        if self.single and (self.linear or len(chosen) < 2):
             # Zeros are not the same: they become NaN where a derivative is infinite.
-            parts = [self.alone[k].run([gradients[k]], kept, numbers) for k in chosen]  # type: ignore[list-item]
+            parts = [self.single[k].run([gradients[k]], kept, numbers) for k in chosen]  # type: ignore[list-item]
             return [_sum(each) for each in zip(*parts, strict=True)] or [None] * self._inputs
         given = [
             new_tensor(filled(view.shape, view.dtype, 0, view.memory.where))
@@ -252,15 +252,15 @@ def capture_backward(
     ]
     made_before = {v.memory for operation in trace.operations for v in operation.writes}
     together = _walk(trace, roots, given, inputs, made_before)
-    several = 1 < len(roots) <= MOST_ALONE
-    alone = [
+    several = 1 < len(roots) <= MOST_SINGLE
+    single = [
         _walk(trace, [root], [gradient], inputs, made_before)
         for root, gradient in zip(roots if several else (), given if several else (), strict=True)
     ]
-    kept = list(dict.fromkeys([memory for walk in (together, *alone) for memory in walk.kept]))
+    kept = list(dict.fromkeys([memory for walk in (together, *single) for memory in walk.kept]))
     saved = [memory for memory in kept if memory in made_before]
     return Backward(
-        together, alone, [_reached(root, inputs) for root in roots],
+        together, single, [_reached(root, inputs) for root in roots],
         not any([isinstance(node, BackwardCFunction) for node in nodes]),
         saved, [memory for memory in kept if memory not in made_before],
     ), start  # fmt: skip

@@ -2,7 +2,7 @@
 
 What a function in Python reads and does can be followed; of one in C this list says that it
 depends on its arguments alone and changes nothing but them. All others end a capture
-(``listening.py``): a clock, random numbers, files, the state of the process, and whatever an
+(``call_events.py``): a clock, random numbers, files, the state of the process, and whatever an
 extension module does that nobody has looked at.
 """
 

@@ -28,11 +28,11 @@ from ..tensor import Tensor, new_tensor
 from .argument_names import names_of_leaves
 from .argument_numbers import with_inputs, with_plain_numbers
 from .backward import CannotDifferentiate, capture_backward, nodes_behind
+from .call_events import listening
 from .captured_call import CapturedCall
 from .change_finder import ChangeFinder
 from .effects import Live, Position, Unusable
 from .effects_of_call import EffectsOfCall
-from .listening import listening
 from .memory_layout import Layout, shared
 from .reachable_state import ReachableState
 from .settings import global_settings

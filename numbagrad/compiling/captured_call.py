@@ -30,7 +30,7 @@ from .memory_layout import Layout
 from .reachable_state import ReachableState, extras_of
 from .replay import Found, Replay
 from .reused_gradients import ReusedGradients
-from .undoing import Failed, Undo
+from .rollback import Failed, Undo
 
 #: Returned in the place of a result by a program of which it is not sure that it holds.
 CHANGED = object()
@@ -120,17 +120,17 @@ class CapturedCall(ProgramPair):
             effects.backward.backward.pair = weakref.ref(self)
         #: The same where that is one tensor which is differentiated later.
         self._find_live: Callable[..., Tensor] | None = None
-        alone = not (effects.flags or effects.attributes or effects.gradients)
-        if effects.backward is not None and alone and effects.structure is LEAF:
+        leaves_nothing = not (effects.flags or effects.attributes or effects.gradients)
+        if effects.backward is not None and leaves_nothing and effects.structure is LEAF:
             self._find_live = effects.backward.finder(effects.returned[0])
         #: Sources of numbers count their runs in this.
         states = [getattr(source, "state", None) for source in program.sources]
         self._counts = [state for state in states if state is not None]
         #: Whether a run is one call of compiled code, with nothing around it.
-        self._runs_alone = not (self._may_raise or self._counts or program.sources)
+        self._is_one_call = not (self._may_raise or self._counts or program.sources)
         #: The call in compiled code, where that may do all of it.
         self.direct: DirectCall | None = None
-        if on_cpu and self._runs_alone and not self.numbers.free and is_simple(program, effects):
+        if on_cpu and self._is_one_call and not self.numbers.free and is_simple(program, effects):
             self.direct = DirectCall(self._replay, program, effects, CHANGED)
         #: How often Python had to look whether the program holds.
         self._looks = 0
@@ -240,7 +240,7 @@ class CapturedCall(ProgramPair):
         if self._replay.run is None or timing.active is not None:
             self._given = self._given_with(arguments)
             return self.run(given)
-        if self._runs_alone:
+        if self._is_one_call:
             results = self._replay.run(keep, *arguments)
         else:
             results = self._run_again(keep, arguments)

@@ -1,6 +1,6 @@
 """Names in code: the globals, attributes, modules and texts that a function may read by name.
 
-``reachable_state.py`` watches what the code that runs can name, and ``listening.py`` asks which
+``reachable_state.py`` watches what the code that runs can name, and ``call_events.py`` asks which
 name a call of ``getattr`` was given. Both need instructions alone, not the source.
 """
 

@@ -90,7 +90,7 @@ class Made:
     is_unrecorded: bool = False
 
     @property
-    def is_alone(self) -> bool:
+    def is_unshared(self) -> bool:
         """Whether it is a whole result, and shares nothing with other values of its run."""
         return self.output is None and self.is_whole
 
@@ -103,8 +103,8 @@ class Made:
         whole = view.shape == array.shape and view.strides == array.strides and not view.offset
         return whole and view.dtype == array.dtype and not isinstance(self.cell, Position)
 
-    def make_alone(self, results: Sequence[Array], leaves: Sequence[Any]) -> Tensor:
-        """:meth:`make` for an effect that :attr:`is_alone`."""
+    def make_unshared(self, results: Sequence[Array], leaves: Sequence[Any]) -> Tensor:
+        """:meth:`make` for an effect that :attr:`is_unshared`."""
         node = None
         if self.grad_fn is not None:
             node = FreedNode(())
@@ -165,7 +165,7 @@ def finder(
     """
     kind, value = reference
     if kind == MADE:
-        return value.make_alone if value.is_alone else None
+        return value.make_unshared if value.is_unshared else None
     if kind == COMPUTED:
         return lambda results, leaves: value()
     if kind == KNOWN:

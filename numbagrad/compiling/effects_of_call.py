@@ -182,7 +182,7 @@ class EffectsOfCall:
             base = tensor._viewed
             if base is None or base._producer is not None or base._requires_grad:
                 continue
-            if not self._made[key].is_alone:
+            if not self._made[key].is_unshared:
                 self._reference(base)  # it may be known by its views alone
         found = [(self._tensors[key], made) for key, made in self._made.items()]
         found.sort(key=lambda pair: pair[0]._viewed is not None)  # a base before its views

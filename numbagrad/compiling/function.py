@@ -24,8 +24,8 @@ from ..executor import capture
 from ..executor.mode import NATIVE
 from ..executor.threads.forking import new_lock
 from ..program import timing
-from ..program.callers import is_library
 from ..program.input_numbers import NumberInputs
+from ..program.running_code import is_library
 from ..structure import LEAF, flatten, picker
 from ..tensor import Tensor
 from ..torch_function import contexts
@@ -35,8 +35,8 @@ from .call_capture import CallCapture, States
 from .captured_call import CHANGED, CapturedCall
 from .classes import is_a
 from .reachable_state import extras_of
+from .rollback import Failed
 from .settings import global_settings
-from .undoing import Failed
 
 if TYPE_CHECKING:
     from .broken_function import BrokenFunction

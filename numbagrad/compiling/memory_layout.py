@@ -37,14 +37,14 @@ class Layout:
             0 if first in (-1, k) else _start(arrays[k]) - _start(arrays[first])
             for k, first in enumerate(self._first)
         ]
-        self._alone = all([first in (-1, k) for k, first in enumerate(self._first)])
+        self._are_disjoint = all([first in (-1, k) for k, first in enumerate(self._first)])
 
     def holds(self, arrays: Sequence[Array]) -> bool:
         """Whether arrays have the same shapes and layouts, and share memory in the same way."""
         for array, (shape, strides, dtype) in zip(arrays, self._forms, strict=True):
             if array.shape != shape or array.strides != strides or array.dtype != dtype:
                 return False
-        if self._alone and not self._writes:
+        if self._are_disjoint and not self._writes:
             return True
         roots = [
             None if first < 0 else array if array.base is None else root_of(array)

@@ -1,6 +1,6 @@
 """Where code comes from: Python's library, installed packages, or the user.
 
-``reachable_state.py`` and ``listening.py`` ask, because a program guards what the user's own code
+``reachable_state.py`` and ``call_events.py`` ask, because a program guards what the user's own code
 reads and not the insides of installed packages. Installed means that an installer put a file where
 it lies: into a folder of this Python for packages, or into any folder (a distribution's own, that
 of ``pip install --target``) with a record of it. What a folder is called says nothing, and in doubt
@@ -17,7 +17,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 
-from ..program.callers import is_library
+from ..program.running_code import is_library
 
 #: Names in the folder of Python's library that are no module that ``sys`` lists.
 _STANDARD_FOLDERS = frozenset(("lib-dynload", "test"))

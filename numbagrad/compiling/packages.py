@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import types
 
-from ..program.callers import is_library
+from ..program.running_code import is_library
 from .classes import by_identity, dict_of_module, is_a, module_of, name_of_module
 from .origins import is_installed_file
 

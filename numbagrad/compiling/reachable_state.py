@@ -22,7 +22,7 @@ from ..random import Generator, default_generator
 from ..tensor import Tensor
 from .classes import is_a
 from .code_names import line_with, names_of
-from .heads import contents_of_cell, extras_of
+from .guarded_parts import contents_of_cell, extras_of
 from .walk import ALWAYS, Walk
 from .watched import Assigned, Watched, form_of
 

@@ -107,9 +107,9 @@ class Replay:
         free = [k for k in range(len(found.arguments)) if k not in found.fixed]
         if free and not all([root.flags.owndata for root in roots.values()]):
             return  # an argument might share memory with one of them unseen
-        alone = [*[found.arguments[k] for k in free], *found.gradients.values()]
-        own = {id(root_of(tensor._array)) for tensor in alone}
-        if len(own) < len(alone) or not own.isdisjoint(roots):
+        tensors = [*[found.arguments[k] for k in free], *found.gradients.values()]
+        own = {id(root_of(tensor._array)) for tensor in tensors}
+        if len(own) < len(tensors) or not own.isdisjoint(roots):
             return  # compiled code expects arguments that share memory with nothing
         self._kept += [found.arguments[k] for k in found.fixed]
         lists: dict[str, list[Any]] = {

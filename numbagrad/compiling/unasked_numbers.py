@@ -31,7 +31,7 @@ def is_harmless_to_numbers(value: Any) -> bool:
     """Whether what user code can reach reads numbers, if at all, so that they notice.
 
     Classes written in C need not, and neither their instances (an encoder of JSON); calls of
-    functions in C are seen by ``listening.py``.
+    functions in C are seen by ``call_events.py``.
     """
     if is_a(value, types.ModuleType):
         module: types.ModuleType | None = value

@@ -45,7 +45,7 @@ from .classes import (
     without_asking,
 )
 from .code_names import Names, is_of_user, names_of
-from .heads import (
+from .guarded_parts import (
     CAN_CHANGE,
     attributes_of_class,
     bases_of_class,

@@ -23,13 +23,13 @@ from . import (
     asserts,
     attention,
     foreach,
+    hand_written,
     indexing,
     launches,
     library,
     philox,
     recurrent,
     windows,
-    word_kernels,
 )
 from .array import Adopted, CudaArray
 from .driver import driver
@@ -223,11 +223,11 @@ class CudaBackend(PlannedBackend):
 
     def kernel(self, module: str, name: str, total: int, words: Sequence[Any]) -> None:
         """See :class:`Backend`."""
-        word_kernels.run_word_kernel(module, name, total, words)
+        hand_written.run_kernel(module, name, total, words)
 
     def check(self, kernel: Any, total: int, words: Sequence[Any], subject: str) -> bool:
         """See :class:`Backend` and ``asserts.py``."""
-        word_kernels.run_check(kernel.name, total, words, subject)
+        hand_written.run_check(kernel.name, total, words, subject)
         if asserts.is_blocking():
             self.synchronise()
         return True

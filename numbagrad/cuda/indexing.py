@@ -1,4 +1,4 @@
-"""Writes at indices, which are sorted first; reads are in ``word_kernels.py``."""
+"""Writes at indices, which are sorted first; reads are in ``hand_written.py``."""
 
 from __future__ import annotations
 

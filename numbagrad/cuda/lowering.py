@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..executor.plan.operations import Check, Kernel, Operation, Pointwise, Product, Reduce, Rowwise
+from .hand_written import lower_check, lower_kernel
 from .launches import Launch
 from .matmul import lower_product
 from .pointwise import lower_pointwise
 from .reduction import lower_reduction
 from .rowwise import lower_rowwise
-from .word_kernels import lower_check, lower_kernel
 
 _LOWERINGS: dict[type, Callable[[Any], list[Launch]]] = {
     Pointwise: lower_pointwise,

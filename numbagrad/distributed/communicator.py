@@ -1,6 +1,6 @@
 """The interface below the collectives: ranks that exchange contiguous arrays.
 
-``Alone`` is a group of one process, which needs no MPI; ``mpi.py`` has the other. Methods that
+``SingleProcess`` is a group of one, which needs no MPI; ``mpi.py`` has the other. Methods that
 exchange arrays start and return requests, or with ``blocking`` return when they are done, with
 no request. Ranks are those of the group.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from .reduce_op import ReduceOp
 
-__all__ = ["Alone", "Communicator", "Request", "Requests", "Sum"]
+__all__ = ["SingleProcess", "Communicator", "Request", "Requests", "Sum"]
 
 Array = np.ndarray[Any, Any]
 
@@ -165,7 +165,7 @@ class _Message(Request):
         return 0
 
 
-class Alone(Communicator):
+class SingleProcess(Communicator):
     """A process by itself."""
 
     rank = 0
@@ -240,7 +240,7 @@ class Alone(Communicator):
         return value
 
     def part(self, ranks: Sequence[int] | None) -> Communicator | None:
-        return Alone() if ranks is None or 0 in ranks else None
+        return SingleProcess() if ranks is None or 0 in ranks else None
 
     def free(self) -> None:
         pass

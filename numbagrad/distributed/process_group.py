@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import failure
-from .communicator import Alone, Communicator
+from .communicator import Communicator, SingleProcess
 from .work import seconds
 
 __all__ = [
@@ -195,12 +195,12 @@ def _ranks_of_job(wanted: int | None) -> Communicator:
                 f"a group of {wanted} processes was asked for, but this process belongs to no MPI "
                 f"job; {_HOW}"
             )
-        return Alone()
+        return SingleProcess()
     try:
         from . import mpi
     except ImportError as error:
         if os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE")) == "1":
-            return Alone()
+            return SingleProcess()
         raise ImportError(
             "an MPI launcher started this process, but mpi4py cannot be imported "
             f"({error}); install it with `pip install 'numbagrad[mpi]'`"
@@ -208,7 +208,7 @@ def _ranks_of_job(wanted: int | None) -> Communicator:
     made = mpi.ranks_of_job()
     if made.size == 1:
         made.free()
-        return Alone()
+        return SingleProcess()
     return made
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..executor.word_kernel import WordKernel
+from ..executor.hand_written import HandWrittenKernel
 from . import failure
 from .communicator import Array, Request, Requests, Sum
 
@@ -43,7 +43,9 @@ _CHUNK_BYTES = 1 << 17
 _GRAIN = 1 << 18
 #: The kernels that add up, and how many numbers of theirs an element is.
 _SUMS = {
-    np.dtype(name): (WordKernel("kernels.reduction.shared_sum", f"sum_for_all_{real}"), count)
+    np.dtype(name): (
+        HandWrittenKernel("kernels.reduction.shared_sum", f"sum_for_all_{real}"), count
+    )
     for name, real, count in (
         ("float32", "float32", 1), ("float64", "float64", 1),
         ("complex64", "float32", 2), ("complex128", "float64", 2),

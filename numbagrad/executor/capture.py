@@ -196,7 +196,7 @@ def note_check(kernel: Any, launch: Any, explain: Callable[..., None], arguments
 
 
 def note_kernel(kernel: Any, total: int, grain: int, launch_args: tuple[Any, ...]) -> None:
-    """Tell the trace of this thread, if it has one, that a ``WordKernel`` ran."""
+    """Tell the trace of this thread, if it has one, that a ``HandWrittenKernel`` ran."""
     found = current_trace()
     if found is not None:
         found.kernel(kernel, total, grain, launch_args)

@@ -1,7 +1,7 @@
 """Derivatives of functions: grad, vjp, jvp and linearize, all of which nest.
 
-A reverse derivative follows copies of its arguments (``following.py``), so that it cannot be
-confused with one around it; a forward derivative opens a level (``transforms/levels.py``).
+A reverse derivative follows copies of its arguments (``derivative_inputs.py``), so that it cannot
+be confused with one around it; a forward derivative opens a level (``transforms/levels.py``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..transforms.levels import (
 )
 from ..transforms.tracking import follow, has_history
 from .arguments import checked_argnums, chosen_arguments, replaced_arguments, value_and_aux
-from .following import Followed, handed_out
+from .derivative_inputs import Followed, handed_out
 
 __all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from ..codegen.atomics import call_5
 from ..codegen.intrinsics import int64, load, store, subroutine
 from .calls import new_array, new_from_descriptor
-from .heads import ArrayHead
 from .layout import BFLOAT16
+from .object_heads import ArrayHead
 from .objects import call, decrement_reference, new_reference
 
 NULL = 0

@@ -1,16 +1,16 @@
 """Launchers of views by strides, and of kernels that take words: arrays' memory and ints.
 
-Installed as builtins by ``executor/families/indexing.py`` and ``executor/word_kernel.py``;
+Installed as builtins by ``executor/families/indexing.py`` and ``executor/hand_written.py``;
 imported only to compile.
 """
 
 from __future__ import annotations
 
 from ..codegen.intrinsics import address_of_stack, int64, load, store
-from .array_launch_layout import WORD_ARGUMENTS, ViewFrame, ViewTable, WordTable
+from .array_launch_layout import WORD_ARGUMENTS, HandWrittenTable, ViewFrame, ViewTable
 from .calls import new_from_descriptor
-from .heads import FLAG_WRITEABLE, ArrayHead, ObjectHead
 from .launch import run_range
+from .object_heads import FLAG_WRITEABLE, ArrayHead, ObjectHead
 from .objects import long_as_long, new_reference, tuple_get_item, tuple_size
 from .tensors import set_base
 
@@ -43,13 +43,13 @@ def strided_view(self, arguments, given):
     return set_base(table.set_base, view, array)
 
 
-def launch_words(self, arguments, given):
+def launch_hand_written(self, arguments, given):
     """``builtin(total, grain, *words) -> bool``: run the kernel of the table over ``[0, total)``.
 
     The packed arguments are the words: the address of an ndarray's memory, or an int as it is. For
     a word of another class the answer is False, and nothing has run.
     """
-    table = WordTable(ArrayHead(self).data)
+    table = HandWrittenTable(ArrayHead(self).data)
     runtime = table.runtime
     kernel = table.kernel
     frame = address_of_stack(WORD_ARGUMENTS)

@@ -27,8 +27,8 @@ class ViewFrame(Record):
 WORD_ARGUMENTS = 16  # most packed arguments of a kernel
 
 
-class WordTable(Table):
-    """The table of ``launch_words``."""
+class HandWrittenTable(Table):
+    """The table of ``launch_hand_written``."""
 
     kernel = Word()
 

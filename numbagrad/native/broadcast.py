@@ -19,7 +19,6 @@ from ..kernels.layout import (
     UNIT,
     ZERO,
 )
-from .heads import ArrayHead, ObjectHead
 from .launch import (
     NULL,
     Frame,
@@ -40,6 +39,7 @@ from .layout import (
     SCALAR_BIT,
     LaunchTable,
 )
+from .object_heads import ArrayHead, ObjectHead
 
 
 @subroutine

@@ -26,8 +26,8 @@ from .buffer_layout import (
     capacity,
 )
 from .calls import new_from_descriptor
-from .heads import FLAG_ALIGNED_WRITEABLE, FLAG_OWNS_DATA, ArrayHead
 from .layout import Runtime
+from .object_heads import FLAG_ALIGNED_WRITEABLE, FLAG_OWNS_DATA, ArrayHead
 from .objects import new_reference
 
 _aligned_alloc = external("aligned_alloc", types.int64, types.int64, types.int64)

@@ -3,7 +3,7 @@
 ``executor/builtin.py`` makes builtins of compiled functions, ``executor/memory/buffers.py`` a
 handler for NumPy's memory, ``ops/operators/native_launchers.py`` tells launchers where the slots
 of Tensors and nodes lie, and ``program/compiled_guards.py`` whether dictionaries count changes.
-What the heads of objects look like is in ``heads.py``.
+What the heads of objects look like is in ``object_heads.py``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .heads import ArrayHead, DictionaryHead, ObjectHead
+from .object_heads import ArrayHead, DictionaryHead, ObjectHead
 
 __all__ = [
     "MemoryHandler", "arrays_have_handlers", "changes_are_counted",

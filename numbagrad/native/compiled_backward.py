@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..codegen.intrinsics import int64, load, subroutine
 from .compiled_call_layout import BackwardTable
-from .heads import ArrayHead, ObjectHead
+from .object_heads import ArrayHead, ObjectHead
 from .objects import (
     decrement_reference,
     error_clear,

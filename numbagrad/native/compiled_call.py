@@ -11,8 +11,8 @@ from __future__ import annotations
 from ..codegen.intrinsics import address_of_stack, int64, load, subroutine
 from .compiled_call_layout import CallTable
 from .guards import same_containers
-from .heads import ArrayHead
 from .nodes import new_node, set_history
+from .object_heads import ArrayHead
 from .objects import (
     decrement_reference,
     error_clear,

@@ -18,9 +18,9 @@ from ..codegen.intrinsics import (
 from ..kernels.layout import MAX_DIMENSIONS
 from .allocation import new_output
 from .array_launch_layout import ALL_IN_A_ROW, ReadArguments, ReadTable
-from .heads import ArrayHead, ObjectHead
 from .launch import is_captured, is_contiguous, run_range, type_number
 from .layout import FOREIGN, Runtime
+from .object_heads import ArrayHead, ObjectHead
 from .objects import list_get_item, list_size, long_as_long, new_reference
 
 NULL = 0

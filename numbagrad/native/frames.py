@@ -14,7 +14,7 @@ import sys
 import types
 
 from ..codegen.record import Word
-from .heads import ObjectHead
+from .object_heads import ObjectHead
 
 __all__ = ["functions_of", "is_told"]
 

@@ -10,7 +10,7 @@ from numba import types
 
 from ..codegen.intrinsics import address_of_stack, external, int64, load, store, subroutine
 from .guard_layout import CELL, DICTIONARY, EMPTY_SET, ENTRIES, LIST, WORDS, GuardTable
-from .heads import ArrayHead, CellHead, DictionaryHead, ListHead
+from .object_heads import ArrayHead, CellHead, DictionaryHead, ListHead
 from .objects import new_reference
 
 next_entry = external(

@@ -39,7 +39,6 @@ from ..kernels.layout import (
 )
 from .allocation import output_at
 from .calls import call_launcher
-from .heads import FLAG_CONTIGUOUS, ArrayHead, DescriptorHead, ObjectHead
 from .layout import (
     BFLOAT16,
     CODE_BITS,
@@ -61,6 +60,7 @@ from .layout import (
     STREAMED,
     LaunchTable,
 )
+from .object_heads import FLAG_CONTIGUOUS, ArrayHead, DescriptorHead, ObjectHead
 from .objects import (
     decrement_reference,
     error_clear,

@@ -60,9 +60,9 @@ from ..kernels.matmul.layout import (
 )
 from ..kernels.matmul.problem import compiled
 from .allocation import new_output
-from .heads import ArrayHead, ObjectHead
 from .launch import is_captured, raise_miss, run_in_threads, same_shape, type_number
 from .layout import MATMUL_TYPES, MISS_CAPTURE, MISS_OPERAND, MISS_SHAPES, MatmulTable
+from .object_heads import ArrayHead, ObjectHead
 from .objects import decrement_reference, pair
 from .thread_layout import ThreadPool
 

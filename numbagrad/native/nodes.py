@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 from ..codegen.intrinsics import int64, load, subroutine
-from .heads import ArrayHead
 from .launch import same_shape
 from .layout import KEPT_AS_SHAPE, KEPT_BITS, KEPT_POSITION, POSITION_BITS
+from .object_heads import ArrayHead
 from .objects import (
     allocate,
     decrement_reference,

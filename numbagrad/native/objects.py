@@ -11,7 +11,7 @@ from __future__ import annotations
 from numba import types
 
 from ..codegen.intrinsics import external, int32, int64, load, store, subroutine
-from .heads import ListHead, ObjectHead
+from .object_heads import ListHead, ObjectHead
 
 _WORD = types.int64
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutine
 from ..kernels.layout import MAX_DIMENSIONS, MAX_OPERANDS
 from .calls import call_launcher
-from .heads import ArrayHead, ObjectHead
 from .launch import raise_miss
 from .layout import (
     MISS_LIMIT,
@@ -25,6 +24,7 @@ from .layout import (
     Runtime,
 )
 from .nodes import add_pointwise_node, edges_of_inputs, new_node, saved_of_tuple
+from .object_heads import ArrayHead, ObjectHead
 from .objects import (
     call,
     decrement_reference,

@@ -1,6 +1,6 @@
 """Whether objects lie in memory as compiled launchers read them, found by looks at real ones.
 
-Launchers read the heads of arrays, lists and dictionaries at the places that ``heads.py``
+Launchers read the heads of arrays, lists and dictionaries at the places that ``object_heads.py``
 names, and count references themselves. Those places hold for the CPython and the
 NumPy that this was written for. ``disagreement`` looks at objects of this process once, when the
 package is imported (25 µs): where one place differs, no launcher is used, and calls are
@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from . import heads
-from .heads import ArrayHead, CellHead, DescriptorHead, DictionaryHead, ListHead, ObjectHead
+from . import object_heads
+from .object_heads import ArrayHead, CellHead, DescriptorHead, DictionaryHead, ListHead, ObjectHead
 
 __all__ = ["disagreement"]
 
@@ -115,7 +115,11 @@ def _words_at(address: int, count: int, expected: list[int]) -> bool:
 
 
 def _flags_are_known(whole: np.ndarray[Any, Any]) -> bool:
-    expected = heads.FLAG_CONTIGUOUS | heads.FLAG_OWNS_DATA | heads.FLAG_ALIGNED_WRITEABLE
+    expected = (
+        object_heads.FLAG_CONTIGUOUS
+        | object_heads.FLAG_OWNS_DATA
+        | object_heads.FLAG_ALIGNED_WRITEABLE
+    )
     return whole.flags.num & expected == expected
 
 

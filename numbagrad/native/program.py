@@ -10,9 +10,9 @@ from __future__ import annotations
 from ..codegen.atomics import call_2
 from ..codegen.intrinsics import call_kernel, int64, load, store
 from ..kernels.launches.program_layout import ProgramTable
-from .heads import ArrayHead, ObjectHead
 from .launch import raise_miss, release_gil, restore_gil
 from .layout import MISS_OPERAND, Table
+from .object_heads import ArrayHead, ObjectHead
 from .objects import new_reference
 from .threads import parallel_for
 

@@ -11,9 +11,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..codegen.intrinsics import int64, load
-from .heads import ArrayHead
 from .launch import element_count
 from .layout import DrawTable
+from .object_heads import ArrayHead
 from .objects import error_occurred, float_as_double, long_as_long, new_reference
 
 NULL = 0

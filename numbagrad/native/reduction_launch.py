@@ -46,7 +46,6 @@ from ..kernels.reduction.layout import (
     variant_of,
 )
 from .allocation import usual_array
-from .heads import ArrayHead, ObjectHead
 from .launch import (
     element_count,
     find_slot,
@@ -57,6 +56,7 @@ from .launch import (
     type_number,
 )
 from .layout import MISS_CAPTURE, MISS_GENERAL, MISS_LIMIT, MISS_OPERAND, LaunchTable
+from .object_heads import ArrayHead, ObjectHead
 from .objects import decrement_reference, long_as_long, pair
 
 NULL = 0

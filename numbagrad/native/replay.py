@@ -11,7 +11,7 @@ from ..codegen.intrinsics import int64, load, subroutine
 from ..kernels.launches.program_layout import ProgramTable
 from .allocation import new_output
 from .calls import call_launcher
-from .heads import FLAG_OWNS_DATA, ArrayHead, ObjectHead
+from .object_heads import FLAG_OWNS_DATA, ArrayHead, ObjectHead
 from .objects import (
     attributes_of,
     decrement_reference,

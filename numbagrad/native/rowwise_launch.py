@@ -25,9 +25,9 @@ from ..kernels.rowwise.scan import (
     cut,
 )
 from .allocation import output_at
-from .heads import ArrayHead, ObjectHead
 from .launch import find_slot, is_captured, is_contiguous, raise_miss, run_in_threads, type_number
 from .layout import CODE_BITS, MISS_CAPTURE, MISS_OPERAND, LaunchTable
+from .object_heads import ArrayHead, ObjectHead
 from .objects import fill, has_type, long_as_long, tuple_new
 
 NULL = 0

@@ -9,7 +9,6 @@ case is left to the Python code of ``numbagrad/ops``, which does the same.
 from __future__ import annotations
 
 from ..codegen.intrinsics import address_of_stack, int64, load, store, subroutine
-from .heads import ArrayHead, ObjectHead
 from .launch import is_captured, type_number
 from .layout import (
     BFLOAT16,
@@ -21,6 +20,7 @@ from .layout import (
     OperatorTable,
 )
 from .nodes import is_list, new_operator_node, set_history
+from .object_heads import ArrayHead, ObjectHead
 from .objects import (
     call,
     decrement_reference,

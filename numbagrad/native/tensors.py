@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 
 from ..codegen.intrinsics import int64, load, subroutine
 from .calls import new_from_descriptor
-from .heads import FLAG_ALIGNED_WRITEABLE, ArrayHead, ObjectHead
+from .object_heads import FLAG_ALIGNED_WRITEABLE, ArrayHead, ObjectHead
 from .objects import (
     allocate,
     decrement_reference,

@@ -42,8 +42,10 @@ class ThreadPool(Record):
     acquire_lock = Word()
     release_lock = Word()
     share_out = Word()  # the compiled function, or 0 until launches are to share work:
-    before_alone = Word()  # until then these are called before and after launches that could have
-    after_alone = Word()  # shared their work
+    before_single_thread = (
+        Word()
+    )  # until then these are called before and after launches that could have
+    after_single_thread = Word()  # shared their work
     # Who has the pool.
     busy = Shared(aligned=LINE)
     # The launch, written while it is closed.

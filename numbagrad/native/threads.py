@@ -110,13 +110,13 @@ def parallel_for(address, kernel, args, total, grain):
     pool = ThreadPool(address)
     if total > grain and atomic_load(pool.workers) != 0:
         if pool.share_out == 0:
-            call_0(pool.before_alone)
+            call_0(pool.before_single_thread)
         share = pool.share_out
         if share != 0:
             call_5(share, pool, kernel, args, total, grain)
         else:
             call_kernel(kernel, args, 0, total)
-            call_0(pool.after_alone)
+            call_0(pool.after_single_thread)
     elif total > 0:
         call_kernel(kernel, args, 0, total)
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..codegen.record import Record, row_of, size_of
 from ..executor.cache import library
 from ..executor.plan.launch import Launch
-from ..executor.plan.lowering import lower, lower_alone, lowers
+from ..executor.plan.lowering import lower, lower_single, lowers
 from ..executor.plan.operations import Array, Memory, Operation, Product, View, moved
 from ..kernels.launches import bundle_layout as layout
 from ..kernels.matmul import layout as matmul_layout
@@ -83,13 +83,13 @@ def lower_chain(operation: Chain) -> list[Launch]:
     every = [
         (launch, own)
         for member, own in zip(operation.members, fresh, strict=True)
-        for launch in lower_alone(member)
+        for launch in lower_single(member)
     ]
     parts = [launch for launch, _ in every]
     for launch, own in every:
         if own:
             launch.args[matmul_layout.ACCUMULATES] = 0
-    last = [launch for member in operation.shorter for launch in lower_alone(member)]
+    last = [launch for member in operation.shorter for launch in lower_single(member)]
     assert len(last) in (0, len(parts))  # one table is as long as the other
     starts = _starts(parts)
     moves: list[tuple[int, int]] = []

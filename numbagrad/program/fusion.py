@@ -22,7 +22,7 @@ from ..executor.plan.operations import (
 from ..formula import Formula, as_boolean, symbol
 from ..formula.expression import Expression, postorder, substitute
 from .blocks import apart, recomputed
-from .expansion import with_elements
+from .decomposition import with_elements
 from .grouping import grouped
 from .in_place import written_in_place
 from .products import summed, with_epilogues
@@ -191,12 +191,12 @@ def fuse(operations: list[Operation], kept: set[Memory]) -> list[Operation]:
     touched: dict[Any, dict[int, _Step]] = {}
     for operation in operations:
         near = _near(operation, touched)
-        positions = [k for k, step in enumerate(steps) if id(step) in near]
-        alone = _Step(operation)
-        depends = [k for k in positions if steps[k].conflicts(alone)]
+        positions = [k for k, other in enumerate(steps) if id(other) in near]
+        step = _Step(operation)
+        depends = [k for k in positions if steps[k].conflicts(step)]
         target = _target(steps, operation, depends)
         if target is None:
-            target = alone
+            target = step
             steps.append(target)
         else:
             target.join([operation])

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..executor import capture
 from ..executor.plan.operations import Array, Operation
+from .capture_lock import one_at_a_time
 from .trace import Trace
-from .turns import one_at_a_time
 
 __all__ = ["Observer"]
 

@@ -47,8 +47,9 @@ from ..executor.user_kernels import numba_function
 from ..formula import Formula, constant
 from ..native.interpreter import thread_state
 from ..number_range import check_bits, wrapped_number
-from .callers import line_of_user, running_code
+from .capture_lock import Pause, one_at_a_time
 from .input_numbers import DrawnNumber, is_given
+from .running_code import line_of_user, running_code
 from .traced_values import (
     COPIES,
     PARTS,
@@ -61,7 +62,6 @@ from .traced_values import (
     returned,
     root_of,
 )
-from .turns import Pause, one_at_a_time
 
 
 def _of_64_bits(number: Any) -> Any:
@@ -253,19 +253,19 @@ class Trace:
         """Results of a ``PointwiseProgram`` on operands; with ``into`` the last is written."""
         values, written = (operands[:-1], operands[-1]) if into else (operands, None)
         with self.pause():
-            outputs = self._alone("pointwise", program, values, written)
+            outputs = self._run_single("pointwise", program, values, written)
             if outputs is not None:
                 return outputs
             made = launched(program, operands, into)
         return (written,) if into else made if isinstance(made, tuple) else (made,)
 
-    def _alone(self, kind: str, *arguments: Any) -> Any:
+    def _run_single(self, kind: str, *arguments: Any) -> Any:
         """The result of a function of ``run_single.py``; None if launchers are to be used."""
         if self.observes or foreign_among(arguments) is not None:
             return None
-        from . import run_single as alone  # which imports what needs this module
+        from . import run_single  # which imports what needs this module
 
-        return getattr(alone, kind)(self, *arguments)
+        return getattr(run_single, kind)(self, *arguments)
 
     def pointwise_operation(
         self, program: Any, inputs: tuple[Any, ...], outputs: tuple[Array, ...], new: bool
@@ -353,13 +353,13 @@ class Trace:
 
     def _product_of(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
         with self.pause():
-            made = self._alone("product", a, b)
+            made = self._run_single("product", a, b)
             return function(a, b) if made is None else made
 
     def reduce(self, program: Any, arguments: tuple[Any, ...]) -> Any:
         """A call of a ``ReductionProgram``."""
         with self.pause():
-            made = self._alone("reduce", program, arguments)
+            made = self._run_single("reduce", program, arguments)
             if made is None:
                 made = program.run(*arguments)
         if isinstance(made, tuple):
@@ -380,7 +380,7 @@ class Trace:
     def rowwise(self, program: Any, dim: int, arrays: tuple[Array, ...]) -> Any:
         """A call of a ``RowwiseProgram``."""
         with self.pause():
-            made = self._alone("rowwise", program, dim, arrays)
+            made = self._run_single("rowwise", program, dim, arrays)
             if made is None:
                 made = program.run(dim, *arrays)
         if not all([x.flags.c_contiguous for x in arrays]):
@@ -455,14 +455,14 @@ class Trace:
         explain: Callable[..., None],
         arguments: tuple[Any, ...],
     ) -> None:
-        """A check that a ``WordKernel`` made."""
+        """A check that a ``HandWrittenKernel`` made."""
         total, grain, launch_args = launch
         passed = self._passed(launch_args), self._passed(arguments)
         if not all([self._is_constant(view.memory) for view in views_in(passed)]):
             self.operations.append(Check(kernel, total, grain, *passed, explain))
 
     def kernel(self, kernel: Any, total: int, grain: int, launch_args: tuple[Any, ...]) -> None:
-        """A call of a ``WordKernel``."""
+        """A call of a ``HandWrittenKernel``."""
         for output in launch_args[: kernel.writes - kernel.updates]:
             if is_array(output):
                 self.memory(output, made=id(root_of(output)) not in self.outside)

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..codegen.record import array_of, row_of, write_list
+from ..executor.hand_written import HandWrittenKernel
 from ..executor.plan.operations import Array
-from ..executor.word_kernel import WordKernel
 from ..kernels.launches.unit_vectors_layout import Basis, Rows, Worker
 from .program import Program
 
-_run_blocks = WordKernel("kernels.launches.unit_vectors", "run_blocks")
+_run_blocks = HandWrittenKernel("kernels.launches.unit_vectors", "run_blocks")
 
 
 class Repeated:

@@ -3,8 +3,8 @@
 ``archive.py`` has the container, ``pickler.py`` and ``reading.py`` write and read what it holds,
 ``unpickler.py`` reads files that may hold nothing but data, ``torch_names.py`` lists what that is,
 ``locations.py`` says to which device it goes, ``replacement.py`` brings files to disk. Files that
-this package wrote before it wrote torch's format are read by ``former.py``; ``safetensors.py`` is
-another format altogether.
+this package wrote before it wrote torch's format are read by ``own_format.py``; ``safetensors.py``
+is another format altogether.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def load(
             "Can not safely load weights when explicit pickle_module is specified; leave it out or "
             "set weights_only=False"
         )
-    from . import former, legacy, reading
+    from . import legacy, own_format, reading
 
     module = None if only_data else pickle_module or pickle
     is_file = hasattr(f, "read")
@@ -166,7 +166,7 @@ def load(
         if start is not None:  # another object may follow
             file.seek(start + end)
         return found
-    return former.load(content, name, module, pickle_load_args)
+    return own_format.load(content, name, module, pickle_load_args)
 
 
 #: Files whose parts are read into memory without a copy in between.

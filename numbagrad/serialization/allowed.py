@@ -2,7 +2,7 @@
 
 Containers, numbers, dates, and the functions of ``values.py``. For whatever a file may call there
 is a function here that checks the arguments, since what classes accept is more than they write.
-``older.py`` adds what the files of earlier versions name.
+``legacy_names.py`` adds what the files of earlier versions name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names of torch in checkpoints: what stands for them here, and which names ``save`` writes.
 
 ``NAMES`` and ``CONSTRUCTORS`` are the closed list of ``load`` with ``weights_only=True``: those of
-``allowed.py``, of NumPy's arrays (``older.py``), and what torch writes for tensors. With
+``allowed.py``, of NumPy's arrays (``legacy_names.py``), and what torch writes for tensors. With
 ``weights_only=False`` other names of torch are looked up in this package.
 """
 
@@ -21,7 +21,7 @@ from ..nn.parameter import Buffer, Parameter
 from ..size import Size
 from ..tensor import Tensor
 from ..untyped_storage import UntypedStorage
-from . import allowed, older, rebuilding
+from . import allowed, legacy_names, rebuilding
 from .storages import STORAGE_TYPES, UNTYPED
 from .values import check
 
@@ -67,22 +67,22 @@ def _bytes(*arguments: Any) -> bytes:
 
 
 NAMES: dict[tuple[str, str], Any] = {
-    # NumPy's own functions are not called: those of older.py, which check, stand for them.
+    # NumPy's own functions are not called: those of legacy_names.py, which check, stand for them.
     **{
         name: thing
-        for name, thing in older.NAMES.items()
+        for name, thing in legacy_names.NAMES.items()
         if not (name[0].startswith(_OURS) and name not in allowed.NAMES)
     },
     **_OBJECTS,
     ("_codecs", "encode"): rebuilding.encoded,
 }
 CONSTRUCTORS: dict[Any, Callable[..., Any]] = {
-    **older.CONSTRUCTORS,
+    **legacy_names.CONSTRUCTORS,
     **{function: function for function in _FUNCTIONS.values()},
     rebuilding.encoded: _bytes,
     Size: _size,
 }
-BUILDERS: Any = older.BUILDERS
+BUILDERS: Any = legacy_names.BUILDERS
 
 
 def name_of(thing: Any) -> tuple[str, str] | None:

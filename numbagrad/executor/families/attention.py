@@ -16,8 +16,8 @@ import numpy as np
 from ...backend import foreign, foreign_among
 from ...kernels.attention import layout as w
 from .. import capture
+from ..hand_written import HandWrittenKernel, with_scratch
 from ..memory.arrays import constant, in_c_order, new_array
-from ..word_kernel import WordKernel, with_scratch
 
 __all__ = ["backward", "forward", "takes"]
 
@@ -28,8 +28,8 @@ _FEW = 1 << 18
 
 
 @functools.cache
-def _kernel(name: str, dtype: str, writes: int) -> WordKernel:
-    return WordKernel("kernels.attention.blocks", f"{name}_{dtype}", writes=writes)
+def _kernel(name: str, dtype: str, writes: int) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.attention.blocks", f"{name}_{dtype}", writes=writes)
 
 
 def takes(query: Array, key: Array, value: Array, mask: Array | None) -> bool:

@@ -16,8 +16,8 @@ from ...backend import foreign
 from ...codegen import loader
 from ...dtype import bfloat16, float32
 from ...kernels.matmul.layout import PAIR_BLOCK_BYTES, PAIR_COLUMNS, PAIR_ROWS
+from ..hand_written import HandWrittenKernel
 from ..memory.arrays import copied, new_array
-from ..word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -31,8 +31,8 @@ _INT32 = np.dtype(np.int32)
 
 
 @functools.cache
-def _kernel(name: str) -> WordKernel:
-    return WordKernel("kernels.matmul.pairs", name)
+def _kernel(name: str) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.matmul.pairs", name)
 
 
 @functools.lru_cache(maxsize=8)

@@ -18,8 +18,8 @@ import numpy as np
 from ...backend import foreign
 from ...dtype import name_of
 from .. import capture
+from ..hand_written import HandWrittenKernel
 from ..memory.arrays import copied
-from ..word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -27,8 +27,8 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 
 
 @functools.cache
-def _kernel(name: str) -> WordKernel:
-    return WordKernel("kernels.losses.checks", name)
+def _kernel(name: str) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.losses.checks", name)
 
 
 def check(

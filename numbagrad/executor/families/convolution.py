@@ -14,9 +14,9 @@ import numpy as np
 
 from ...backend import foreign
 from .. import capture
+from ..hand_written import HandWrittenKernel, with_scratch
 from ..memory.arrays import constant, in_c_order, new_array
 from ..plan.windows import Form, Plan, product_plan, weights_plan
-from ..word_kernel import WordKernel, with_scratch
 
 Array = np.ndarray[Any, Any]
 
@@ -24,8 +24,8 @@ _GRAIN = 16384  # elements that are worth a thread of their own where they are c
 
 
 @functools.cache
-def _kernel(module: str, name: str, dtype: str) -> WordKernel:
-    return WordKernel(f"kernels.convolution.{module}", f"{name}_{dtype}")
+def _kernel(module: str, name: str, dtype: str) -> HandWrittenKernel:
+    return HandWrittenKernel(f"kernels.convolution.{module}", f"{name}_{dtype}")
 
 
 def _has_kernel(*arrays: Array) -> bool:

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...backend import foreign
 from ...dtype import name_of
+from ..hand_written import HandWrittenKernel
 from ..memory.arrays import new_array
-from ..word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -34,8 +34,8 @@ class Targets(NamedTuple):
 
 
 @functools.cache
-def _kernel(name: str, kind: np.dtype[Any]) -> WordKernel:
-    return WordKernel("kernels.losses.ctc_loss", f"{name}_{name_of(kind)}")
+def _kernel(name: str, kind: np.dtype[Any]) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.losses.ctc_loss", f"{name}_{name_of(kind)}")
 
 
 def _run(name: str, made: Array, logs: Array, targets: Targets, *others: Any) -> Array:

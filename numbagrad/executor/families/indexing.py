@@ -19,9 +19,9 @@ from ...native.array_launch_layout import VIEW_DIMENSIONS, ViewTable
 from ...native.c_structures import numpy_function
 from .. import capture
 from ..builtin import launcher, make_builtin
+from ..hand_written import HandWrittenKernel
 from ..mode import NATIVE
 from ..plan.spaces import around
-from ..word_kernel import WordKernel
 from .complex_parts import from_parts, parts_of_array
 
 Array = np.ndarray[Any, Any]
@@ -99,18 +99,18 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 
 
 @functools.cache
-def _kernel(name: str) -> WordKernel:
-    return WordKernel("kernels.indexing.elements", name)
+def _kernel(name: str) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.indexing.elements", name)
 
 
 @functools.cache
-def _adding(name: str, kind: np.dtype[Any]) -> WordKernel:
-    return WordKernel("kernels.indexing.elements", f"{name}_{name_of(kind)}", updates=1)
+def _adding(name: str, kind: np.dtype[Any]) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.indexing.elements", f"{name}_{name_of(kind)}", updates=1)
 
 
 @functools.cache
-def _of_bags(name: str, kind: np.dtype[Any], writes: int) -> WordKernel:
-    return WordKernel("kernels.indexing.bags", f"{name}_bags_{name_of(kind)}", writes=writes)
+def _of_bags(name: str, kind: np.dtype[Any], writes: int) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.indexing.bags", f"{name}_bags_{name_of(kind)}", writes=writes)
 
 
 def _grain(work: int) -> int:

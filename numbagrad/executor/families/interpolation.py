@@ -14,8 +14,8 @@ import numpy as np
 
 from ...backend import foreign
 from ...dtype import name_of
+from ..hand_written import HandWrittenKernel
 from ..memory.arrays import constant, in_c_order, new_array
-from ..word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -23,8 +23,8 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 
 
 @functools.cache
-def _kernel(name: str) -> WordKernel:
-    return WordKernel("kernels.interpolation.nearest", name)
+def _kernel(name: str) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.interpolation.nearest", name)
 
 
 def has_kernels(array: Array) -> bool:

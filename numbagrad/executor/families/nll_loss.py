@@ -15,9 +15,9 @@ import numpy as np
 
 from ...backend import foreign
 from ...dtype import name_of
+from ..hand_written import HandWrittenKernel
 from ..memory.arrays import filled_like, new_array
 from ..plan.spaces import around
-from ..word_kernel import WordKernel
 
 Array = np.ndarray[Any, Any]
 
@@ -29,8 +29,8 @@ _PICKS = 4096  # the same, where each is read from a place of its own
 
 
 @functools.cache
-def _kernel(name: str, kind: np.dtype[Any] | None = None) -> WordKernel:
-    return WordKernel(_MODULE, name if kind is None else f"{name}_{name_of(kind)}")
+def _kernel(name: str, kind: np.dtype[Any] | None = None) -> HandWrittenKernel:
+    return HandWrittenKernel(_MODULE, name if kind is None else f"{name}_{name_of(kind)}")
 
 
 def factors(

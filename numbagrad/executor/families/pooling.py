@@ -15,8 +15,8 @@ import numpy as np
 from ...backend import foreign
 from ...dtype import from_numpy, name_of
 from .. import capture
+from ..hand_written import HandWrittenKernel
 from ..memory.arrays import constant, in_c_order, new_array
-from ..word_kernel import WordKernel
 from .complex_pointwise import refused
 
 Array = np.ndarray[Any, Any]
@@ -25,10 +25,10 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 
 
 @functools.cache
-def _kernel(kind: np.dtype[Any]) -> WordKernel:
+def _kernel(kind: np.dtype[Any]) -> HandWrittenKernel:
     if kind.kind == "c":
         raise refused("max_pool", from_numpy(kind))
-    return WordKernel("kernels.pooling.windows", f"largest_{name_of(kind)}")
+    return HandWrittenKernel("kernels.pooling.windows", f"largest_{name_of(kind)}")
 
 
 @functools.lru_cache(maxsize=256)
@@ -68,8 +68,8 @@ def _launch_args(sizes: tuple[int, ...], counts: tuple[int, ...], options: Any) 
 
 
 @functools.cache
-def _summing(name: str, kind: np.dtype[Any]) -> WordKernel:
-    return WordKernel("kernels.pooling.windows", f"{name}_{name_of(kind)}")
+def _summing(name: str, kind: np.dtype[Any]) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.pooling.windows", f"{name}_{name_of(kind)}")
 
 
 def has_sums(array: Array) -> bool:

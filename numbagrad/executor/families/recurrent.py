@@ -20,9 +20,9 @@ from ...kernels.pointwise import source as pointwise
 from ...kernels.recurrent import layout as w
 from .. import capture
 from ..cache import library
+from ..hand_written import HandWrittenKernel
 from ..memory import arrays
 from ..plan.formula_kernels import guard_of, kernel_source
-from ..word_kernel import WordKernel
 from .matmul import matmul
 
 __all__ = ["CELLS", "Backward", "Forward", "Steps", "backward", "forward", "takes"]
@@ -254,8 +254,8 @@ def _formula(mode: str, back: bool, dtype: str) -> int:
 
 
 @functools.cache
-def _kernel(name: str, dtype: str, updates: int = 0, writes: int = 1) -> WordKernel:
-    return WordKernel("kernels.recurrent.steps", f"{name}_{dtype}", updates, writes)
+def _kernel(name: str, dtype: str, updates: int = 0, writes: int = 1) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.recurrent.steps", f"{name}_{dtype}", updates, writes)
 
 
 def _panels(matrix: Array, transposed: bool) -> Array:

@@ -49,7 +49,7 @@ class CostModel:
         factor_bytes: bytes of the factor of a product that are worth a product in two pieces, so
             that they lie in its result. Threads then write other rows of a weight than they read,
             which costs more than it saves where all weights stay in caches.
-        factor_bytes_alone: the same where one thread runs all, which costs no time.
+        factor_bytes_single_thread: the same where one thread runs all, which costs no time.
         factor_rows: the smaller piece, at most, as a part of all rows.
         group_flops: arithmetic operations of small products with a common factor that are worth a
             group.
@@ -74,7 +74,7 @@ class CostModel:
     chain_factor: int = 1 << 14
     partial_bytes: int = 1 << 16
     factor_bytes: int = 1 << 20
-    factor_bytes_alone: int = 1 << 12
+    factor_bytes_single_thread: int = 1 << 12
     factor_rows: float = 0.375
     group_flops: int = 4_000_000
     group_bytes: int = 1 << 19
@@ -83,7 +83,7 @@ class CostModel:
 
     def least_factor(self, threads: int) -> int:
         """Bytes of a factor from on which its product is worth two pieces."""
-        return self.factor_bytes if threads > 1 else self.factor_bytes_alone
+        return self.factor_bytes if threads > 1 else self.factor_bytes_single_thread
 
     def tiles(self, rows: int) -> Tiles | None:
         """How so many rows are cut; None if they are too few, or tiles would not be about equal.

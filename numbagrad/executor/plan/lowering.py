@@ -184,10 +184,10 @@ def _aliased(
 # --- matrix products ------------------------------------------------------------------------------
 
 
-def _product(operation: Product, alone: bool = False) -> list[Launch]:
+def _product(operation: Product, single: bool = False) -> list[Launch]:
     """The launch of a product, as ``native/matmul_launch.py`` makes it, for known sizes.
 
-    A product that is ``alone`` runs on one thread, whatever the others do.
+    A product that is ``single`` runs on one thread, whatever the others do.
     """
     a, b, c, w = operation.a, operation.b, operation.c, matmul_layout
     item = c.dtype.itemsize
@@ -221,7 +221,7 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
     )  # fmt: skip
     launch_args[[w.ACCUMULATES, w.TERMS]] = operation.accumulates, len(operation.further)
     steps = depth * len(operation.terms)
-    threads = 1 if alone else pool.get_num_threads()
+    threads = 1 if single else pool.get_num_threads()
     a_deep, b_deep = a_column > a_row, b_row > b_column
     pieces, width = w.division(
         method, rows, columns, depth, len(operation.terms), count, a_deep, b_deep, item, threads
@@ -247,9 +247,9 @@ def _product(operation: Product, alone: bool = False) -> list[Launch]:
     return [launch]
 
 
-def lower_alone(operation: Operation) -> list[Launch]:
+def lower_single(operation: Operation) -> list[Launch]:
     """The launches of an operation that one thread runs by itself, whatever the others do."""
-    return _product(operation, alone=True) if isinstance(operation, Product) else lower(operation)
+    return _product(operation, single=True) if isinstance(operation, Product) else lower(operation)
 
 
 def _share_depth(launch: Launch, pieces: int, rows: int, result_bytes: int) -> None:
@@ -366,7 +366,7 @@ def _check(operation: Check) -> list[Launch]:
 
 
 def _word_launch(operation: Kernel | Check, given: tuple[Any, ...]) -> Launch:
-    """The launch of a ``WordKernel`` with these arguments."""
+    """The launch of a ``HandWrittenKernel`` with these arguments."""
     launch_args = np.array(
         [0 if isinstance(word, View) else word for word in given], dtype=np.int64
     )

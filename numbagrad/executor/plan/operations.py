@@ -367,7 +367,7 @@ class RowLoop(Operation):
 
 @dataclasses.dataclass(eq=False)
 class Kernel(Operation):
-    """A ``WordKernel`` over ``total`` units of work.
+    """A ``HandWrittenKernel`` over ``total`` units of work.
 
     It writes the first of its arguments, of which it reads the last ``kernel.updates`` as well.
     """
@@ -421,7 +421,7 @@ class Call(Operation):
 
 @dataclasses.dataclass(eq=False)
 class Check(Operation):
-    """A ``WordKernel`` that only says whether a check fails: ``explain(*arguments)`` then raises.
+    """A ``HandWrittenKernel`` that says whether a check fails: ``explain(*arguments)`` then raises.
 
     ``args`` are its arguments but for the first two, which are those of a launch that may fail.
     """

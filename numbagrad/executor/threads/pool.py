@@ -95,16 +95,16 @@ def _make_pool() -> int:
         block = ThreadPool(_aligned_words(size_of(ThreadPool), LINE))
         start_workers = interpreter.callback(functools.partial(_start_workers, block))
         block.start_workers = interpreter.address_of(start_workers)
-        before_alone = interpreter.callback(functools.partial(_before_alone, block))
-        after_alone = interpreter.callback(_after_alone)
-        block.before_alone = interpreter.address_of(before_alone)
-        block.after_alone = interpreter.address_of(after_alone)
+        before_single_thread = interpreter.callback(functools.partial(_before_single_thread, block))
+        after_single_thread = interpreter.callback(_after_single_thread)
+        block.before_single_thread = interpreter.address_of(before_single_thread)
+        block.after_single_thread = interpreter.address_of(after_single_thread)
         block.acquire_lock = interpreter.acquire_lock()
         block.release_lock = interpreter.release_lock()
         _apply_num_threads(block)
         # Threads look at these until the process is gone, so they must outlive the interpreter's
         # clean-up of this module: the references taken here are never given back.
-        for kept in (block.words.base, start_workers, before_alone, after_alone):
+        for kept in (block.words.base, start_workers, before_single_thread, after_single_thread):
             interpreter.keep_for_ever(kept)
         _block = block
         _address = block.address
@@ -120,7 +120,7 @@ def _aligned_words(words: int, alignment: int) -> np.ndarray:
 
 #: How long launches ran on one thread though others could have helped; below zero until the disk
 #: cache was asked for what shares work.
-_seconds_alone = -1.0
+_seconds_single_threaded = -1.0
 _sharing = False
 
 
@@ -150,18 +150,18 @@ def when_sharing(prepare: Callable[[], None], kernel: library.HandWritten) -> No
 _began: dict[int, float] = {}
 
 
-def _before_alone(block: ThreadPool) -> None:
+def _before_single_thread(block: ThreadPool) -> None:
     """Load what shares work if it is there; launchers call this until it is.
 
     It is compiled, by another process, when it has become worth that.
 
     If it raises, which ctypes reports, the launch runs on one thread.
     """
-    global _seconds_alone, _sharing
-    compiling = _seconds_alone >= SECONDS_WORTH_COMPILING and library.ready(_needed)
+    global _seconds_single_threaded, _sharing
+    compiling = _seconds_single_threaded >= SECONDS_WORTH_COMPILING and library.ready(_needed)
     address = 0
-    if compiling or _seconds_alone < 0:
-        _seconds_alone = max(_seconds_alone, 0.0)
+    if compiling or _seconds_single_threaded < 0:
+        _seconds_single_threaded = max(_seconds_single_threaded, 0.0)
         address = library.hand_written(*_SHARE_OUT, compiling=compiling)
     _sharing = address != 0
     while _sharing and _waiting:
@@ -173,12 +173,12 @@ def _before_alone(block: ThreadPool) -> None:
         _began[threading.get_ident()] = time.perf_counter()
 
 
-def _after_alone() -> None:
+def _after_single_thread() -> None:
     """Add to the time that launches ran on one thread though others could have helped."""
-    global _seconds_alone
+    global _seconds_single_threaded
     began = _began.pop(threading.get_ident(), None)
     if began is not None:
-        _seconds_alone += time.perf_counter() - began
+        _seconds_single_threaded += time.perf_counter() - began
 
 
 def _start_workers(block: ThreadPool) -> None:

@@ -23,7 +23,7 @@ from ...executor.pair import Kept, described, signature_of
 from ...executor.plan.forms import Form
 from ...executor.plan.operations import Array, Memory, Operation, Pointwise, View, renamed
 from ...program.abstract_trace import AbstractTrace, CannotTrace
-from ...program.expansion import in_primitives
+from ...program.decomposition import in_primitives
 from ...program.fusion import optimise
 from ...program.pair import ProgramPair
 from ...program.program import Program, as_view

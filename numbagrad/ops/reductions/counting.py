@@ -18,7 +18,7 @@ from ...tensor import Tensor, new_tensor
 from ..arguments.requirements import require_real, require_tensor_or_number
 from ..methods.registry import method
 from ..operators.array_function import array_function
-from ..operators.whole import whole
+from ..operators.forward_only import forward_only
 
 __all__ = ["bincount", "histc", "isin"]
 
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 
 @method()
-@whole
+@forward_only
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, 2, ... occurs in a vector, or the sum of the weights there.
 
@@ -61,7 +61,7 @@ def _occurrences(array: Array, weights: Array | None, minlength: int) -> Array:
 
 
 @method()
-@whole
+@forward_only
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements fall into each of ``bins`` equal intervals of [min, max].
 
@@ -95,7 +95,7 @@ def _counted(array: Array, bins: int, low: float, high: float) -> Array:
     return half.converted(counted, kind)
 
 
-@whole
+@forward_only
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:

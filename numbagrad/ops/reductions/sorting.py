@@ -30,9 +30,9 @@ from ..arguments.shapes import dimension
 from ..indexing.gather import gather, gather_operator
 from ..methods.registry import method
 from ..operators.array_function import array_function
+from ..operators.forward_only import forward_only
 from ..operators.pointwise_operator import leave_without_gradient
 from ..operators.tensor_operator import TensorOperator
-from ..operators.whole import whole
 from ..views.view import reshape, unsafe_view
 from .extremum import picked, picking
 
@@ -428,7 +428,7 @@ def _searched(number: Any, sequence: Array) -> Array:
     return constant(np.array(number))
 
 
-@whole
+@forward_only
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,

@@ -1,4 +1,4 @@
-"""Launches of the hand-written kernels that the CPU's executor calls by name (``WordKernel``).
+"""Launches of the hand-written kernels that the CPU calls by name (``HandWrittenKernel``).
 
 Those in ``_OWN`` have a text for GPUs; of all others the CPU's text is compiled with a unit of work
 a thread (``kernels/lifted.py``). Words are those of the CPU's kernel.
@@ -24,7 +24,7 @@ _INDEXING, _CHECKS = "kernels.indexing.elements", "kernels.losses.checks"
 _NLL_LOSS, _CTC = "kernels.losses.nll_loss", "kernels.losses.ctc_loss"
 
 
-def run_word_kernel(module: str, name: str, total: int, words: Sequence[Any]) -> None:
+def run_kernel(module: str, name: str, total: int, words: Sequence[Any]) -> None:
     """A hand-written kernel over ``total`` units of work, at once."""
     if total:
         index = next(x.block.device for x in words if isinstance(x, CudaArray))
@@ -32,7 +32,7 @@ def run_word_kernel(module: str, name: str, total: int, words: Sequence[Any]) ->
 
 
 def lower_kernel(operation: Kernel) -> list[Launch]:
-    """The launches of a ``WordKernel`` of a program."""
+    """The launches of a ``HandWrittenKernel`` of a program."""
     kernel = operation.kernel
     return _launches(kernel.module, kernel.name, operation.total, operation.args)
 

@@ -13,14 +13,14 @@ import numpy as np
 from numpy import ndarray
 
 from ..backend import foreign, shared_by
-from ..native.array_launch_layout import WordTable
+from ..native.array_launch_layout import HandWrittenTable
 from . import capture
 from .builtin import launcher, make_builtin, runtime
 from .cache import library
 from .mode import NATIVE
 
 
-class WordKernel:
+class HandWrittenKernel:
     """``kernel(total, grain, *args)``: ``numbagrad.kernels.<module>.<name>`` over ``[0, total)``.
 
     ``grain`` units of work are worth a thread of their own. Words are contiguous ndarrays and ints;
@@ -89,10 +89,10 @@ class WordKernel:
         """The builtin that runs the kernel, made if need be."""
         run = self._run
         if run is None:
-            table = WordTable()
+            table = HandWrittenTable()
             table.runtime = runtime().address
             table.kernel = self.address
-            address = launcher("launch_words", "array_launch")
+            address = launcher("launch_hand_written", "array_launch")
             run = self._run = make_builtin(self.name, address, table)
         return run
 
@@ -101,7 +101,7 @@ class WordKernel:
         library.run_kernel(self.address, np.array(packed, dtype=np.int64), total)
 
 
-def with_scratch(kernel: WordKernel, words: int) -> WordKernel:
+def with_scratch(kernel: HandWrittenKernel, words: int) -> HandWrittenKernel:
     """A kernel once it has its scratch memory, so that it cannot raise when it runs.
 
     Called with the range ``[0, -1)`` such a kernel reserves it, and sets the first of its ``words``

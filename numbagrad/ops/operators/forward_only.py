@@ -1,7 +1,7 @@
 """Functions that compute past the operators, without a derivative, as operators of their own.
 
-``whole`` is a decorator for the few public functions whose result is made of memory in one step, as
-the counts of values. Under transformations they run sample by sample, and on values only.
+``forward_only`` is a decorator for the few public functions whose result is made of memory in one
+step, as the counts of values. Under transformations they run sample by sample, and on values only.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ...tensor import Tensor
 from ...transforms.levels import is_transformed
 from .base import Operator
 
-__all__ = ["whole"]
+__all__ = ["forward_only"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _Whole(Operator):
+class _ForwardOnly(Operator):
     """A call of a function as an operator without history; ``names`` are those of keywords."""
 
     def __init__(self, function: Callable[..., Any], names: Sequence[str]) -> None:
@@ -30,7 +30,7 @@ class _Whole(Operator):
 
     def __call__(self, *arguments: Any) -> Any:
         count = len(arguments) - len(self.names)
-        return whole_call(
+        return call_forward_only(
             self.function, arguments[:count], dict(zip(self.names, arguments[count:], strict=True))
         )
 
@@ -44,18 +44,22 @@ class _Whole(Operator):
         """Nothing: the results have no history."""
 
 
-def whole_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_forward_only(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """``function(*args, **kwargs)``, under the transformations of its arguments."""
     if is_transformed(args) or is_transformed(tuple(kwargs.values())):
-        return transformations.call(_Whole(function, tuple(kwargs)), (*args, *kwargs.values()))
+        return transformations.call(
+            _ForwardOnly(function, tuple(kwargs)), (*args, *kwargs.values())
+        )
     return function(*args, **kwargs)
 
 
-def whole(function: Function) -> Function:
+def forward_only(function: Function) -> Function:
     """A function without a derivative that reads the memory of its Tensors itself."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return whole_call(function, args, kwargs)
+        return call_forward_only(function, args, kwargs)
 
     return call  # type: ignore[return-value]

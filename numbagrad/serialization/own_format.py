@@ -1,7 +1,8 @@
 """Checkpoints that this package wrote before it wrote torch's format: a pickle with a checksum.
 
 Tensors and arrays in them are calls of the functions of ``values.py``, in the first of the two
-versions those of NumPy (``older.py``). They are read as torch's are: by a closed list of names.
+versions those of NumPy (``legacy_names.py``). They are read as torch's are: by a closed list of
+names.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ def load(content: bytes, name: Any, pickle_module: Any, arguments: dict[str, Any
     start, stop = _packed_range(content, name)
     if pickle_module is not None:
         return pickle_module.load(io.BytesIO(content[start:stop]), **arguments)
-    from . import allowed, older
+    from . import allowed, legacy_names
     from .unpickler import ClosedUnpickler
 
-    names: Any = older if content.startswith(_FIRST_MAGIC) else allowed
+    names: Any = legacy_names if content.startswith(_FIRST_MAGIC) else allowed
     return ClosedUnpickler(
         content, names.NAMES, names.CONSTRUCTORS, names.BUILDERS, start=start, stop=stop
     ).load()

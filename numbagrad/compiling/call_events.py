@@ -24,7 +24,7 @@ from .. import printing, switches, warn_once
 from ..executor import capture
 from ..executor.threads import pool
 from ..ops.arguments import check as argument_check
-from ..program.callers import is_library, running_code
+from ..program.running_code import is_library, running_code
 from ..program.trace import Trace
 from .c_functions import is_known, reaches_outside
 from .code_names import UNKNOWN, name_argument
