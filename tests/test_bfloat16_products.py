@@ -114,7 +114,13 @@ def test_kernels_as_python(kind, depth, layout):
         kernel = pairs.pack_pairs
         kernel.py_func(kernel.pack(made, memory, number, depth, across, step, 0, width), 0, panels)
         packed.append(made)
-    result = torch.zeros(rows, columns, dtype=getattr(torch, kind))
+    first, second = packed
+    ways = [(first, 1, PAIR_ROWS)]
+    if layout == "N" and depth % 2 == 0:
+        ways.append((a._array.view(np.int32), count, 1))
     kernel = pairs.multiply[kind]
-    kernel.py_func(kernel.pack(result._array, *packed, rows, columns, count, 0, 0, 1), 0, 4)
-    assert close(result, a, b)
+    for given, *steps in ways:
+        result = torch.zeros(rows, columns, dtype=getattr(torch, kind))
+        words = kernel.pack(result._array, given, second, rows, columns, count, *steps, 0, 0, 1)
+        kernel.py_func(words, 0, 4)
+        assert close(result, a, b)

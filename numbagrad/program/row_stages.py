@@ -23,7 +23,11 @@ from ..kernels.pointwise.source import BLOCK, is_short
 from ..kernels.pointwise.source import Operand as KernelOperand
 from ..kernels.rowwise import rows
 from ..kernels.rowwise import scan as rowwise
+from ..kernels.rowwise.interleaving import ROWS_TOGETHER
 from .rows import CHUNK, row_step
+
+#: Bytes of rows that pass through a loop together: they stay in the first cache.
+_INTERLEAVED_BYTES = 1 << 14
 
 
 @lowers(RowLoop)
@@ -50,6 +54,7 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
     repeated = frozenset() if cut.positions or streamed else _repeated(operation, inputs)
     together = _rows_together(count, columns, operation.chunk) if repeated else 1
     repeated = repeated if together > 1 else frozenset()
+    interleaved = not (streamed or repeated) and _is_worth_interleaving(cut, operation)
     count, columns = -(-count // together), columns * together
     chunk = min(count, -(-operation.chunk // together))
     long = bool(repeated) or rowwise.cut(count, columns, 1)[0] == rowwise.LONG_ROWS
@@ -58,7 +63,7 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
         frozenset([x.name for x in inputs]), cut.before, cut.stages,
         frozenset([x.name for x in operation.inputs if x.kind is True]),
         {x.name: x.kind for x in operation.inputs if isinstance(x.kind, rows.ClassKind)},
-        cut.positions, streamed, long, repeated,
+        cut.positions, streamed, long, repeated, interleaved,
     )  # fmt: skip
     code = "formula" if long else "rows"
     kernel = library.generated(operation.name, operation.commented(text), code=code)
@@ -69,7 +74,8 @@ def lower_rows(operation: RowLoop) -> list[Launch]:
     grain = 1 if operation.elements >= 2 * CHUNK else chunks
     launch = Launch(operation.name, kernel, launch_args, chunks, grain, [], work=operation.elements)
     if cut.positions or streamed:
-        size = rows.scratch_bytes(columns, cut.positions, len(streamed), operation.compute)
+        kept = ROWS_TOGETHER if interleaved else 1
+        size = rows.scratch_bytes(columns, cut.positions, len(streamed), operation.compute, kept)
         launch_args[rows.SCRATCH_BYTES] = size
         launch.addresses.append((rows.SCRATCH, Memory.scratch(size * chunks), 0))
     for k, operand in enumerate(operands):
@@ -118,6 +124,22 @@ def _repeated(operation: RowLoop, inputs: list[KernelOperand]) -> frozenset[str]
 
 def _stored(operation: RowLoop) -> list[View]:
     return [view for view, _ in operation.outputs]
+
+
+def _is_worth_interleaving(cut: Cut, operation: RowLoop) -> bool:
+    """Whether rows wait for what is combined of them, and several of them stay in the cache.
+
+    Values of a row are read once for each stage then: nothing may be written where they lie.
+    """
+    waits = any([stage.combined and stage.after for stage in cut.stages])
+    read = [(x, x.operand) for x in operation.inputs if isinstance(x.operand, View)]
+    written = _stored(operation)
+    apart = {view.memory for _, view in read}.isdisjoint([view.memory for view in written])
+    views = [view for x, view in read if _differs(x)] + written
+    item = np.dtype(operation.compute).itemsize
+    size = sum([view.dtype.itemsize for view in views if view.strides[-1]]) + cut.positions * item
+    small = size * operation.space[-1] * ROWS_TOGETHER <= _INTERLEAVED_BYTES
+    return waits and apart and small
 
 
 def _rows_together(count: int, columns: int, chunk: int) -> int:

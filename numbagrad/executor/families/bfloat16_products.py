@@ -15,7 +15,12 @@ import numpy as np
 from ...backend import foreign
 from ...codegen import loader
 from ...dtype import bfloat16, float32
-from ...kernels.matmul.layout import PAIR_BLOCK_BYTES, PAIR_COLUMNS, PAIR_ROWS
+from ...kernels.matmul.layout import (
+    PAIR_BLOCK_BYTES,
+    PAIR_COLUMNS,
+    PAIR_ROWS,
+    pairs_in_place,
+)
 from ..hand_written import HandWrittenKernel
 from ..memory.arrays import copied, new_array
 
@@ -55,7 +60,10 @@ def bfloat16_product(a: Array, b: Array, rounded: bool) -> Array | None:
     batch = 0 if 0 in stacks else max(stacks)
     if batch * rows * columns * depth < _LEAST or not _multiplies(loader.target()):
         return None
-    packed_a = _packed(a, rows, -2, PAIR_ROWS)
+    if a.flags.c_contiguous and pairs_in_place(columns, depth):
+        packed_a, a_steps = a, (depth // 2, 1)
+    else:
+        packed_a, a_steps = _packed(a, rows, -2, PAIR_ROWS), (1, PAIR_ROWS)
     packed_b = _packed(b, columns, -1, PAIR_COLUMNS)
     pairs = (depth + 1) // 2
     leading = (batch,) if 3 in (a.ndim, b.ndim) else ()
@@ -66,10 +74,11 @@ def bfloat16_product(a: Array, b: Array, rounded: bool) -> Array | None:
     units = batch * -(-panels // block) * -(-rows // PAIR_ROWS)
     grain = max(_GRAIN // (PAIR_ROWS * PAIR_COLUMNS * block * pairs), 1)
     steps = [
-        0 if n == 1 else x.size // n for n, x in zip(stacks, (packed_a, packed_b), strict=True)
+        0 if n == 1 else x.nbytes // (4 * n)
+        for n, x in zip(stacks, (packed_a, packed_b), strict=True)
     ]
     _kernel(f"multiply_{kind.name}")(
-        units, grain, made, packed_a, packed_b, rows, columns, pairs, *steps, block
+        units, grain, made, packed_a, packed_b, rows, columns, pairs, *a_steps, *steps, block
     )
     return made
 

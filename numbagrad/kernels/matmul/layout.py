@@ -136,6 +136,15 @@ def packs_a(columns: int, depth: int, a_row: int, a_column: int, item_size: int)
     return a_column != 1 or a_row * item_size & (CONFLICT - 1) == 0
 
 
+def pairs_in_place(columns: int, depth: int) -> bool:
+    """Whether products of bfloat16 read A, of contiguous rows, where it lies.
+
+    Pairs of neighbours along the depth are there already, unless it is odd; panels are worth a copy
+    where they are read often, or where the rows of one compete for places in the cache.
+    """
+    return depth % 2 == 0 and columns <= 512 and 2 * depth & (CONFLICT - 1) != 0
+
+
 def method_of(
     rows: int, columns: int, depth: int, a_row: int, a_column: int, b_row: int, b_column: int,
     item_size: int, vector_bytes: int, plain: bool,

@@ -56,6 +56,9 @@ _PAIRS = ir.VectorType(_PAIR, _LANES)
 _HALVES = ir.VectorType(_BFloat(), 2 * _LANES)
 _NARROW = ir.VectorType(_ELEMENT, _LANES)
 
+#: Kinds of the arguments of ``multiply_pairs``.
+_KINDS = "iiipiippi"
+
 
 def _called(emit: Emitter, name: str, returned: ir.Type, arguments: Values) -> Any:
     """A call of an intrinsic of LLVM."""
@@ -83,26 +86,29 @@ def _rounded(emit: Emitter, value: Any) -> Any:
 def _tile(module: ir.Module, height: int, vectors: int, rounds: bool) -> Any:
     """Up to ``height`` rows by so many vectors of C; ``rows`` and ``columns`` of it are there."""
 
-    def write(emit, rows, columns, pairs, a, b, c, c_row):
+    def write(emit, rows, columns, pairs, a, a_row, a_step, b, c, c_row):
         builder = emit.builder
+        last = builder.sub(rows, emit.word(1))
+        starts = [emit.at(a, builder.mul(emit.minimum(emit.word(r), last), a_row))
+                  for r in range(height)]  # fmt: skip
 
         def step(index: Any, carried: Values) -> Values:
-            a_at, b_at, *sums = carried
+            offset, b_at, *sums = carried
             positions = [emit.at(b_at, j * _LANES) for j in range(vectors)]
             loaded = [builder.load(position, typ=_PAIRS, align=4) for position in positions]
             multiplied = [builder.bitcast(value, _HALVES) for value in loaded]
             totals: Values = []
             for r in range(height):
-                pair = builder.load(emit.at(a_at, r), typ=_PAIR, align=4)
+                pair = builder.load(emit.at(starts[r], offset), typ=_PAIR, align=2)
                 factor = builder.bitcast(emit.splat(pair), _HALVES)
                 for vector in multiplied:
                     operands = [sums[len(totals)], factor, vector]
                     name = "llvm.x86.avx512bf16.dpbf16ps.512"
                     totals.append(_called(emit, name, _FLOATS, operands))
-            return [emit.at(a_at, PAIR_ROWS), emit.at(b_at, PAIR_COLUMNS), *totals]
+            return [builder.add(offset, a_step), emit.at(b_at, PAIR_COLUMNS), *totals]
 
         zeros = [emit.zero()] * (vectors * height)
-        sums = emit.loop(pairs, 1, [a, b, *zeros], step, True)[2:]
+        sums = emit.loop(pairs, 1, [emit.word(0), b, *zeros], step, True)[2:]
         masks = [emit.mask(columns, j * _LANES) for j in range(vectors)]
         element = _ELEMENT if rounds else ir.FloatType()
         for r in range(height):
@@ -120,15 +126,15 @@ def _tile(module: ir.Module, height: int, vectors: int, rounds: bool) -> Any:
                     )  # fmt: skip
 
     name = f"pairs_{height}x{vectors}{'_rounded' if rounds else ''}"
-    return emitted_function(module, name, _SHAPE, "iiipppi", write)
+    return emitted_function(module, name, _SHAPE, _KINDS, write)
 
 
 def _tiles(module: ir.Module, rounds: bool) -> Any:
     """A tile of the least size that has the rows and columns."""
 
-    def write(emit, rows, columns, pairs, a, b, c, c_row):
+    def write(emit, rows, columns, *others):
         builder = emit.builder
-        arguments = [rows, columns, pairs, a, b, c, c_row]
+        arguments = [rows, columns, *others]
         narrow = builder.icmp_signed("<=", columns, emit.word(_LANES))
         for height, lower in zip(_HEIGHTS, (*_HEIGHTS[1:], 0), strict=True):
             fits = builder.and_(
@@ -142,25 +148,28 @@ def _tiles(module: ir.Module, rounds: bool) -> Any:
                     builder.call(_tile(module, height, 2, rounds), arguments)
 
     name = f"pair_tiles{'_rounded' if rounds else ''}"
-    return emitted_function(module, name, _SHAPE, "iiipppi", write)
+    return emitted_function(module, name, _SHAPE, _KINDS, write)
 
 
 def multiply_pairs(rounds: bool) -> Any:
-    """``(rows, columns, pairs, a, b, c, c_row)``: up to 12 × 32 elements of C from two panels."""
+    """``(rows, columns, pairs, a, a_row, a_step, b, c, c_row)``: up to 12 × 32 elements of C.
 
-    def body(rows, columns, pairs, a, b, c, c_row):
+    B is a panel; the strides of A are those of pairs.
+    """
+
+    def body(rows, columns, pairs, a, a_row, a_step, b, c, c_row):
         kind = "bfloat16" if rounds else "float32"
         for row in range(rows):
             for column in range(columns):
                 total = np.float32(0)
                 for k in range(2 * pairs):
                     pair, half = divmod(k, 2)
-                    first = load_element(a, 2 * (pair * PAIR_ROWS + row) + half, "bfloat16")
+                    first = load_element(a, 2 * (pair * a_step + row * a_row) + half, "bfloat16")
                     second = load_element(b, 2 * (pair * PAIR_COLUMNS + column) + half, "bfloat16")
                     total = first * second + total
                 store_element(c, row * c_row + column, total, kind)
 
-    return as_primitive("multiply_pairs", "iiipppi", lambda module: _tiles(module, rounds), body)
+    return as_primitive("multiply_pairs", _KINDS, lambda module: _tiles(module, rounds), body)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -175,19 +184,26 @@ def _interleave(module: ir.Module) -> Any:
         masks = [(emit.mask(count, j * _LANES), emit.mask(width, j * _LANES)) for j in range(2)]
         none, sixteen = ir.Constant(_NARROW, None), ir.Constant(_PAIRS, [16] * _LANES)
 
+        wide = builder.icmp_signed(">", width, emit.word(_LANES))
+
+        def part(to: Any, at: Any, following: Any, j: int) -> None:
+            there, kept = masks[j]
+            position = ir.Constant(ir.IntType(64), j * _LANES)
+            words = []
+            for start in (at, following):
+                start = builder.gep(start, [position], source_etype=_ELEMENT)
+                name = f"llvm.masked.load.v{_LANES}i16.p0"
+                given = [start, ir.Constant(_PAIR, 2), there, none]
+                words.append(builder.zext(_called(emit, name, _NARROW, given), _PAIRS))
+            pair = builder.or_(words[0], builder.shl(words[1], sixteen))
+            emit.store(builder.bitcast(pair, _FLOATS), emit.at(to, j * _LANES), kept)
+
         def row(index: Any, pointers: Values) -> Values:
             to, at = pointers
             following = builder.gep(at, [step], source_etype=_ELEMENT)
-            for j, (there, kept) in enumerate(masks):
-                position = ir.Constant(ir.IntType(64), j * _LANES)
-                words = []
-                for start in (at, following):
-                    start = builder.gep(start, [position], source_etype=_ELEMENT)
-                    name = f"llvm.masked.load.v{_LANES}i16.p0"
-                    given = [start, ir.Constant(_PAIR, 2), there, none]
-                    words.append(builder.zext(_called(emit, name, _NARROW, given), _PAIRS))
-                pair = builder.or_(words[0], builder.shl(words[1], sixteen))
-                emit.store(builder.bitcast(pair, _FLOATS), emit.at(to, j * _LANES), kept)
+            part(to, at, following, 0)
+            with builder.if_then(wide):
+                part(to, at, following, 1)
             after = builder.gep(following, [step], source_etype=_ELEMENT)
             return [emit.at(to, width), after]
 
@@ -325,6 +341,8 @@ class Multiplied(Arguments):
     rows = Word()
     columns = Word()
     pairs = Word()
+    a_row = Word()  # pairs from one row to the next: 1 in panels, more where A is read in place
+    a_step = Word()  # and along the depth
     a_batch = Word()  # pairs from one matrix of a batch to the next, or 0
     b_batch = Word()
     block = Word()  # panels of B that stay in the second-level cache
@@ -345,24 +363,29 @@ multiply_tile, size = variable("multiply_tile"), variable("size")
     },
 )  # fmt: skip
 def multiply(args, lo, hi):
-    """C = A @ B of packed operands; a unit is twelve rows by a block of columns of one matrix."""
+    """C = A @ B of packed operands; a unit is twelve rows by a block of columns of one matrix.
+
+    A may also lie as it was given, with its rows contiguous and an even depth.
+    """
     given = Multiplied(args)
     rows, columns, pairs, block = given.rows, given.columns, given.pairs, given.block
     row_panels = quotient(rows + PAIR_ROWS - 1, PAIR_ROWS)
     panels = quotient(columns + PAIR_COLUMNS - 1, PAIR_COLUMNS)
     blocks = quotient(panels + block - 1, block)
+    a_row, a_step = given.a_row, given.a_step
+    further = pairs if a_row == 1 else a_row  # from a panel to the next, for each row
     for unit in range(lo, hi):
         of_columns = quotient(unit, row_panels)
         row_panel = unit - of_columns * row_panels
         batch = quotient(of_columns, blocks)
         first = (of_columns - batch * blocks) * block
         row = row_panel * PAIR_ROWS
-        a = given.a + (batch * given.a_batch + row * pairs) * 4
+        a = given.a + (batch * given.a_batch + row * further) * 4
         b = given.b + (batch * given.b_batch) * 4
         for panel in range(first, smaller(panels, first + block)):
             column = panel * PAIR_COLUMNS
+            c = given.c + ((batch * rows + row) * columns + column) * size
             multiply_tile(
                 smaller(PAIR_ROWS, rows - row), smaller(PAIR_COLUMNS, columns - column), pairs, a,
-                b + column * pairs * 4, given.c + ((batch * rows + row) * columns + column) * size,
-                columns,
+                a_row, a_step, b + column * pairs * 4, c, columns,
             )  # fmt: skip

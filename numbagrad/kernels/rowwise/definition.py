@@ -11,6 +11,7 @@ import re
 from ...codegen.template import fill
 from ..pointwise.source import load_text, store_text
 from ..reduction.source import identity
+from .interleaving import ROWS_TOGETHER, Kept, each_phase_of_rows
 from .rows import Stage
 from .scan import BEGIN_COLUMNS, COLUMNS, HEAD, addresses
 
@@ -46,65 +47,22 @@ def _plain(stage: Stage) -> list[str]:
     return [line for line in stage.after if isinstance(line, str)]
 
 
-class _Kept:
-    """Values of each row or column of a unit that later loops read: arrays on the stack."""
-
-    def __init__(self, dtype: str, index: str) -> None:
-        self._dtype, self._index = dtype, index
-        self.names: list[str] = []
-
-    def position(self, name: str) -> str:
-        """Where the values of a variable lie."""
-        if name not in self.names:
-            self.names.append(name)
-        return f"all_{name}, {self._index}"
-
-    def load(self, name: str) -> str:
-        """The value of a variable."""
-        return f"load({self.position(name)}, {self._dtype})"
-
-    def store(self, name: str, value: str) -> str:
-        """The statement that keeps a value."""
-        return f"store({self.position(name)}, {value}, {self._dtype})"
-
-    def read(self, wanted: list[str]) -> list[str]:
-        """Statements that load what was kept before and ``wanted`` ones use."""
-        words = set(re.findall(r"\w+", "\n".join(wanted)))
-        return [f"{x} = {self.load(x)}" for x in self.names if x in words]
-
-
-#: Rows that pass through a stage before the next stage begins. Within one row a stage waits for the
-#: last sum of the one before it; so the CPU has other rows to go on with, and what is computed of
-#: rows is a vector.
-ROWS_TOGETHER = 8
-
-
 def _stages_of_rows(dtype: str, stages: list[Stage], number_of: dict[str, int]) -> list[str]:
-    kept = _Kept(dtype, "row - unit")
-    lines: list[str] = []
-
-    def each_row(body: list[str]) -> None:
-        lines.extend(["for row in range(unit, last):", *[f"    {line}" for line in body]])
-
+    phases = []
     for stage in stages:
         before, behind = _element_lines(dtype, stage, number_of)
         combined = [
             f"{name} = combine.{kind}({name}, {value})" for name, kind, value in stage.combined
         ]
-        loop = ["for i in range(start, start + size):"]
-        loop += [f"    {line}" for line in (*before, *combined, *behind)]
         starts = [f"{name} = {identity(kind, dtype)}" for name, kind, _ in stage.combined]
-        stores = [kept.store(name, name) for name, _, _ in stage.combined]
-        each_row(["start = row * size", *kept.read(loop), *starts, *loop, *stores])
-        if after := _plain(stage):
-            made = [kept.store(name, name) for name in _values_of_rows(after)]
-            each_row([*kept.read(after), *after, *made])
-    rooms = [f"all_{name} = address_of_stack({ROWS_TOGETHER})" for name in kept.names]
-    lines = [f"last = min(unit + {ROWS_TOGETHER}, hi)", *lines]
+        loop = [f"    {line}" for line in (*before, *combined, *behind)]
+        phases += [[*starts, "for i in range(start, start + size):", *loop], _plain(stage)]
+    loops, rooms = each_phase_of_rows(phases, {"start": ["start = row * size"]}, dtype)
     return [
         *rooms,
         f"for unit in range(lo, hi, {ROWS_TOGETHER}):",
-        *[f"    {line}" for line in lines],
+        f"    last = min(unit + {ROWS_TOGETHER}, hi)",
+        *[f"    {line}" for line in loops],
     ]
 
 
@@ -116,7 +74,7 @@ def _values_of_rows(after: list[str]) -> list[str]:
 
 def _stages_of_columns(dtype: str, stages: list[Stage], number_of: dict[str, int]) -> list[str]:
     """As rows, for a tile of columns at once."""
-    kept = _Kept(dtype, "j")
+    kept = Kept(dtype, "j")
     lines: list[str] = []
     for stage in stages:
         before, behind = _element_lines(dtype, stage, number_of)
@@ -134,5 +92,4 @@ def _stages_of_columns(dtype: str, stages: list[Stage], number_of: dict[str, int
             lines += ["for j in range(columns):"]
             lines += [f"    {line}" for line in (*kept.read(after), *after)]
             lines += [f"    {kept.store(name, name)}" for name in _values_of_rows(after)]
-    rooms = [f"all_{name} = address_of_stack(TILE_WORDS)" for name in kept.names]
-    return [*rooms, *BEGIN_COLUMNS, *[f"    {line}" for line in lines]]
+    return [*kept.room("TILE_WORDS"), *BEGIN_COLUMNS, *[f"    {line}" for line in lines]]

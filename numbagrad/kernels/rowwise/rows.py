@@ -28,6 +28,7 @@ from ..pointwise.source import (
     store_text,
 )
 from ..reduction.source import identity
+from .interleaving import ROWS_TOGETHER, each_phase_of_rows
 
 # --- packed arguments (64-bit words) --------------------------------------------------------------
 COLUMNS = 0
@@ -116,18 +117,20 @@ def source(
     streamed: frozenset[str] = frozenset(),
     long: bool = False,
     repeated: frozenset[str] = frozenset(),
+    interleaved: bool = False,
 ) -> str:
     """The module of a row kernel.
 
     ``operands`` are the inputs and outputs in the order of the packed arguments; those with the
     layout ``ZERO`` have one value a row. ``inputs`` names the first of them; ``before`` are
     statements on the row before the first stage; ``classes`` names the inputs that are classes of
-    rows. Rows of the outputs in ``streamed`` are made in
-    the scratch memory, behind its ``positions``, and from there written past the caches; then
-    inputs come from memory as well, and while a row is computed, if that takes long, the next one
-    is fetched. Whether rows are ``long`` changes nothing but what the compiler is told. A row here
-    may be several of the space, if nothing is done once a row: beside copies of the inputs in
-    ``repeated``, which have the same row for every one. The third word of those has its bytes.
+    rows. Rows of the outputs in ``streamed`` are made in the scratch memory, behind its
+    ``positions``, and from there written past the caches; then inputs come from memory as well, and
+    while a row is computed, if that takes long, the next one is fetched. Whether rows are ``long``
+    changes nothing but what the compiler is told. A row here may be several of the space, if
+    nothing is done once a row: beside copies of the inputs in ``repeated``, which have the same row
+    for every one. The third word of those has its bytes. ``interleaved`` rows pass through a stage
+    together, several of them; none is then streamed.
     """
     by_name = {operand.name: operand for operand in operands}
     described = ", ".join(f"{o.name} {o.dtype}" for o in operands)
@@ -177,46 +180,90 @@ def source(
     totals = [x for stage in stages for x in stage.totals]
     column_totals = [x for stage in stages for x in stage.column_totals]
     partial = {operand.name for operand, _, _ in (*totals, *column_totals)}
-    chunk = ["first = chunk * chunk_rows", "scratch = scratch_start + chunk * scratch_bytes"]
+    chunk = ["first = chunk * chunk_rows", "end = min(first + chunk_rows, rows)"]
+    by_row: list[Operand] = []
     for operand in operands:
-        unit = "chunk" if operand.name in partial else "first"
-        chunk.append(f"at_{operand.name} = start_{operand.name} + {unit} * jump_{operand.name}")
+        if operand.name in partial:
+            at = f"start_{operand.name} + chunk * jump_{operand.name}"
+            chunk.append(f"at_{operand.name} = {at}")
+        else:
+            by_row.append(operand)
     chunk += [f"total_{o.name} = {identity(kind, compute)}" for o, kind, _ in totals]
     if column_totals:
         chunk.append("for i in range(columns):")
         for operand, kind, _ in column_totals:
             chunk.append(f"    {store_operand(operand, identity(kind, compute))}")
-    row = ["width = min(columns, elements - row * columns)"]
-    row += [
-        f"{o.name} = {load_operand(o, kinds[o.name], '0')}"
-        for o in operands
-        if o.layout == layout.ZERO and o.name in inputs and o.name not in classes
-    ]
+    # Rows of which something is combined are never cut short.
+    width = "columns" if interleaved else "min(columns, elements - row * columns)"
+    given = {"width": [f"width = {width}"]}
+    for o in operands:
+        if o.layout == layout.ZERO and o.name in inputs and o.name not in classes:
+            given[o.name] = [f"{o.name} = {load_operand(o, kinds[o.name], '0')}"]
     for name, known in classes.items():
-        row += _class_lines(by_name[name], known)
-    row += _with_picks(before, by_name, kinds)
-    row += [
-        f"into_{name} = scratch + kept_bytes + {k} * stream_bytes + (at_{name} & {LINE_BYTES - 1})"
-        for k, name in enumerate(sorted(streamed))
-    ]
+        given |= _class_lines(by_name[name], known)
+    for k, name in enumerate(sorted(streamed)):
+        position = f"{k} * stream_bytes + (at_{name} & {LINE_BYTES - 1})"
+        given[f"into_{name}"] = [f"into_{name} = scratch + kept_bytes + {position}"]
     busy = sum([len(stage.lines) for stage in stages]) >= _BUSY
     fetched = [
         o for o in operands if streamed and busy and o.name in inputs and o.layout == layout.UNIT
     ]
+    phases = [_with_picks(before, by_name, kinds)]
     for k, stage in enumerate(stages):
-        for o in fetched:
-            size = f"width * {ITEM_SIZES[o.dtype]}"
-            row.append(f"fetch(at_{o.name}, jump_{o.name}, {size}, {k}, {len(stages)})")
-        row += _stage(stage, by_name, kinds, compute, apart, streamed, classes)
-    row += [f"at_{o.name} += jump_{o.name}" for o in operands if o.name not in partial]
-    chunk += ["for row in range(first, min(first + chunk_rows, rows)):"]
-    chunk += [f"    {line}" for line in row]
+        fetches = [
+            f"fetch(at_{o.name}, jump_{o.name}, width * {ITEM_SIZES[o.dtype]}, {k}, {len(stages)})"
+            for o in fetched
+        ]
+        loop, after = _stage(stage, by_name, kinds, compute, apart, streamed, classes)
+        phases += [[*fetches, *loop], after]
+    if interleaved:
+        chunk += _interleaved(phases, given, by_row, positions, compute, text)
+    else:
+        chunk += _one_by_one(phases, given, by_row)
     chunk += [
         store_operand(operand, f"total_{operand.name}", index="0") for operand, _, _ in totals
     ]
     text += ["    for chunk in range(lo, hi):", *[f"        {line}" for line in chunk]]
     text += ["    streams_done()"] if streamed else []
     return "\n".join([*text, ""])
+
+
+def _one_by_one(
+    phases: list[list[str]], given: dict[str, list[str]], operands: list[Operand]
+) -> list[str]:
+    """The loop over the rows of a chunk."""
+    names = [operand.name for operand in operands]
+    row = [line for lines in (*given.values(), *phases) for line in lines]
+    row += [f"at_{name} += jump_{name}" for name in names]
+    return [
+        "scratch = scratch_start + chunk * scratch_bytes",
+        *[f"at_{name} = start_{name} + first * jump_{name}" for name in names],
+        "for row in range(first, end):",
+        *[f"    {line}" for line in row],
+    ]
+
+
+def _interleaved(
+    phases: list[list[str]],
+    given: dict[str, list[str]],
+    operands: list[Operand],
+    positions: int,
+    compute: str,
+    head: list[str],
+) -> list[str]:
+    """The same, several rows at a time; what is done once a call is added to ``head``."""
+    size = f"{positions * _bytes(compute)} * columns"
+    scratch = f"scratch_start + chunk * scratch_bytes + (row - unit) * {size}"
+    addresses = {f"at_{o.name}": f"start_{o.name} + row * jump_{o.name}" for o in operands}
+    made = {"scratch": scratch, **addresses}
+    lines = {name: [f"{name} = {value}"] for name, value in made.items()}
+    loops, rooms = each_phase_of_rows(phases, {**lines, **given}, compute)
+    head += [f"    {line}" for line in rooms]
+    return [
+        f"for unit in range(first, end, {ROWS_TOGETHER}):",
+        f"    last = min(unit + {ROWS_TOGETHER}, end)",
+        *[f"    {line}" for line in loops],
+    ]
 
 
 def _number_of_position(last: int, position: int) -> int:
@@ -233,8 +280,8 @@ def _stage(
     apart: Callable[[int], int],
     streamed: frozenset[str],
     classes: dict[str, ClassKind],
-) -> list[str]:
-    """The statements of a stage; ``apart`` numbers the places of the scratch memory."""
+) -> tuple[list[str], list[str]]:
+    """The loop of a stage and what follows; ``apart`` numbers the places of the scratch memory."""
     dtype = numba_name(compute)
     lines = [f"{variable} = {identity(kind, compute)}" for variable, kind, _ in stage.combined]
     body = [
@@ -272,21 +319,21 @@ def _stage(
         for o, _ in stage.stores
         if o.name in streamed
     ]
-    lines += _with_picks(stage.after, operands, kinds)
-    lines += [store_operand(operand, value, index="0") for operand, value in stage.row_stores]
-    return lines
+    after = _with_picks(stage.after, operands, kinds)
+    after += [store_operand(operand, value, index="0") for operand, value in stage.row_stores]
+    return lines, after
 
 
-def _class_lines(operand: Operand, kind: ClassKind) -> list[str]:
-    """Statements on the class of a row."""
+def _class_lines(operand: Operand, kind: ClassKind) -> dict[str, list[str]]:
+    """Statements on the class of a row, by the variable that they make."""
     name, value = operand.name, load_operand(operand, "int64", "0")
     if kind.what == "here":
-        return [f"class_{name} = int32({value})"]
+        return {f"class_{name}": [f"class_{name} = int32({value})"]}
     lines = [f"class_{name} = {value}"]
     counts = f"class_{name} != int64({kind.ignored})"
     if kind.what == "counts":
-        return [*lines, f"{name} = {counts}"]
-    return [*lines, f"{name} = select({counts}, class_{name}, int64(0))"]
+        return {name: [*lines, f"{name} = {counts}"]}
+    return {name: [*lines, f"{name} = select({counts}, class_{name}, int64(0))"]}
 
 
 def _with_picks(
@@ -303,9 +350,12 @@ def _with_picks(
     return lines
 
 
-def scratch_bytes(columns: int, positions: int, streamed: int, dtype: str) -> int:
-    """Bytes of the scratch memory of a chunk, as the kernel lays it out: whole lines."""
-    kept = _whole_lines(positions * columns * _bytes(dtype))
+def scratch_bytes(columns: int, positions: int, streamed: int, dtype: str, rows: int = 1) -> int:
+    """Bytes of the scratch memory of a chunk, as the kernel lays it out: whole lines.
+
+    ``rows`` of kept values are there at a time.
+    """
+    kept = _whole_lines(rows * positions * columns * _bytes(dtype))
     return kept + streamed * _whole_lines(8 * columns)
 
 
