@@ -5,11 +5,18 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
+from numba import types
+
 from ...codegen.intrinsics import int64, load, load_apart, select, store_apart
-from ...codegen.kernel import element, kernel, real
+from ...codegen.kernel import Values, element, kernel, real, variable
 from ...codegen.record import Word
+from ...codegen.vector_emitter import tile_shape
 from ..dtypes import dtypes
 from ..packing import Arguments, Elements
+from .row_sums import sum_rows
 
 
 class Bags(Arguments):
@@ -35,59 +42,29 @@ class LargestOfBags(Arguments):
     padding = Word()
 
 
-@kernel(variants=dtypes("float32 float64"), takes=Bags)
-def sum_bags(args, lo, hi):
-    """output[b] = the sum of table[index[k]] for k in [starts[b], starts[b + 1]), over bags b.
+def values_of(dtype: str) -> Values:
+    """The variables of ``sum_bags`` for a dtype."""
+    kind: Any = getattr(types, dtype)
+    shape = tile_shape(kind)
+    return {"element": kind, "size": shape.bytes, "add_rows": sum_rows(shape)}
 
-    Rows are added in their order, eight in a pass where they are: the sums stay in registers.
-    """
+
+add_rows, size = variable("add_rows"), variable("size")
+
+
+@kernel(
+    takes=Bags,
+    variants={dtype: functools.partial(values_of, dtype) for dtype in ("float32", "float64")},
+)
+def sum_bags(args, lo, hi):
+    """output[b] = the sum of table[index[k]] for k in [starts[b], starts[b + 1]), over bags b."""
     given = Bags(args)
     output, table, index, starts = given.output, given.table, given.index, given.starts
     width, padding = given.width, given.padding
     for bag in range(lo, hi):
         first, last = load(starts, bag, int64), load(starts, bag + 1, int64)
-        at = bag * width
-        while first < last and load(index, first, int64) == padding:
-            first += 1
-        if first == last:
-            for i in range(width):
-                store_apart(output, at + i, real(0), element, 1)
-        else:
-            row = load(index, first, int64) * width
-            for i in range(width):
-                store_apart(output, at + i, load_apart(table, row + i, element, 2), element, 1)
-        k = first + 1
-        while k < last:
-            together = k + 8 <= last
-            if together and padding >= 0:
-                for j in range(k, k + 8):
-                    together = together and load(index, j, int64) != padding
-            if together:
-                a, b = load(index, k, int64) * width, load(index, k + 1, int64) * width
-                c, d = load(index, k + 2, int64) * width, load(index, k + 3, int64) * width
-                e, f = load(index, k + 4, int64) * width, load(index, k + 5, int64) * width
-                g, h = load(index, k + 6, int64) * width, load(index, k + 7, int64) * width
-                for i in range(width):
-                    value = load_apart(output, at + i, element, 1)
-                    value += load_apart(table, a + i, element, 2)
-                    value += load_apart(table, b + i, element, 2)
-                    value += load_apart(table, c + i, element, 2)
-                    value += load_apart(table, d + i, element, 2)
-                    value += load_apart(table, e + i, element, 2)
-                    value += load_apart(table, f + i, element, 2)
-                    value += load_apart(table, g + i, element, 2)
-                    value += load_apart(table, h + i, element, 2)
-                    store_apart(output, at + i, value, element, 1)
-                k += 8
-            else:
-                row = load(index, k, int64)
-                if row != padding:
-                    row *= width
-                    for i in range(width):
-                        value = load_apart(output, at + i, element, 1)
-                        value += load_apart(table, row + i, element, 2)
-                        store_apart(output, at + i, value, element, 1)
-                k += 1
+        to, of_bag = output + bag * width * size, index + first * 8
+        add_rows(width, last - first, to, table, of_bag, padding)
 
 
 @kernel(variants=dtypes("float32 float64"), takes=LargestOfBags)
