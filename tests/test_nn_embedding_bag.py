@@ -115,16 +115,17 @@ def test_a_padding_row_may_hold_anything(mode):
 
 @pytest.mark.parametrize("dtype", [ng.float32, ng.float64])
 @pytest.mark.parametrize("padding", [None, 3])
-def test_bags_of_all_sizes(dtype, padding):
+@pytest.mark.parametrize("width", [21, 150])
+def test_bags_of_all_sizes(dtype, padding, width):
     ng.manual_seed(0)
-    weight = ng.randn(9, 21, dtype=dtype, requires_grad=True)
+    weight = ng.randn(9, width, dtype=dtype, requires_grad=True)
     sizes = np.array([0, 1, 2, 3, 4, 5, 0, 9, 8, 13])
     starts = np.cumsum(sizes) - sizes
     index = ng.randint(0, 9, (int(sizes.sum()),))
     counts = np.ones(index.shape[0]) if padding is None else index.numpy() != padding
     rows = weight.detach().numpy() * 1.0
-    expected = np.zeros((sizes.size, 21))
-    slope = np.zeros((9, 21))
+    expected = np.zeros((sizes.size, width))
+    slope = np.zeros((9, width))
     for bag, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         for k in range(start, start + size):
             if counts[k]:
