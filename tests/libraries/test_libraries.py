@@ -237,12 +237,26 @@ def test_deepxde():
 
 
 def test_tensorboard(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from torch.utils.tensorboard import SummaryWriter
 
+    values = torch.randn(100)
     with SummaryWriter(str(tmp_path)) as writer:
-        writer.add_scalar("loss", torch.tensor(1.0), 0)
+        writer.add_scalar("loss", torch.tensor(1.5), 3)
         writer.add_scalars("both", {"a": torch.tensor(1.0), "b": 2.0}, 0)
-        writer.add_histogram("weights", torch.randn(10), 0)
-        writer.add_image("image", torch.rand(3, 4, 4), 0)
+        writer.add_histogram("weights", values, 0)
+        writer.add_image("image", torch.rand(3, 4, 6), 0)
         writer.add_text("text", "words", 0)
-    assert any(path.stat().st_size > 100 for path in tmp_path.rglob("events*"))
+        writer.add_hparams({"lr": 0.1, "name": "x"}, {"accuracy": 0.5}, run_name="run")
+    found = EventAccumulator(str(tmp_path / "")).Reload()
+    (loss,) = found.Scalars("loss")
+    assert (loss.step, loss.value) == (3, 1.5)
+    (counted,) = found.Histograms("weights")
+    weights = counted.histogram_value
+    assert sum(weights.bucket) == weights.num == 100 and weights.max == values.max().item()
+    (picture,) = found.Images("image")
+    assert (picture.width, picture.height) == (6, 4)
+    assert found.Tensors("text/text_summary")[0].tensor_proto.string_val == [b"words"]
+    for folder, tag, value in (("both_b", "both", 2.0), ("run", "accuracy", 0.5)):
+        (entry,) = EventAccumulator(str(tmp_path / folder)).Reload().Scalars(tag)
+        assert entry.value == value
