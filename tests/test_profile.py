@@ -64,6 +64,14 @@ def test_eager_operators_are_timed_and_compute_what_they_do(arguments):
     assert profile.events == []
 
 
+def test_hand_written_kernels_are_timed(arguments):
+    image, weights = torch.randn(2, 3, 6, 6), torch.randn(4, 3, 3, 3, requires_grad=True)
+    with torch.profile() as profile:
+        torch.nn.functional.conv2d(image, weights).backward(torch.ones(2, 4, 4, 4))
+    names = [event.name for event in profile.events]
+    assert "convolve_float32" in names and "correlate_float32" in names
+
+
 def test_an_optimizer_and_random_numbers_are_as_ever(arguments):
     def train(profiled):
         torch.manual_seed(1)

@@ -6,6 +6,7 @@ while a program is recorded it is also noted, as an operation that later runs wi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -47,10 +48,15 @@ class HandWrittenKernel:
         return library.hand_written(self.module, self.name)
 
     def __call__(self, total: int, grain: int, *launch_args: Any) -> None:
-        if capture.computes():
+        if capture.active is None:
             self.launch(total, grain, *launch_args)
-        if capture.active is not None:
-            capture.note_kernel(self, total, grain, launch_args)
+            return
+        if capture.computes():
+            trace = capture.current_trace()
+            observed = trace is not None and trace.observes  # and times what runs in a pause
+            with trace.pause() if observed else contextlib.nullcontext():
+                self.launch(total, grain, *launch_args)
+        capture.note_kernel(self, total, grain, launch_args)
 
     def launch(self, total: int, grain: int, *launch_args: Any) -> None:
         """A call that no trace is told of."""
