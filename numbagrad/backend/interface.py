@@ -140,14 +140,14 @@ class Backend:
         """``from_host`` of an ndarray that was just made: nobody need wait for the copy."""
         return self.from_host(array)
 
-    def check(self, kernel: Any, total: int, words: Sequence[Any], subject: str) -> bool:
+    def check(self, kernel: Any, total: int, launch_args: Sequence[Any], subject: str) -> bool:
         """Have a kernel of ``kernels/losses/checks.py`` look at elements, and wait for nothing.
 
         A failure raises an error about ``subject`` where values are read next. False is for a
         backend without such kernels, whose values are looked at on the host at once.
 
         Args:
-            words: the words of the kernel behind the first two; the first is a contiguous array.
+            launch_args: those of the kernel behind the first two; the first is a contiguous array.
         """
         return False
 
@@ -195,10 +195,10 @@ class Backend:
         """``a @ b`` of stacks of matrices whose leading dimensions broadcast."""
         self.refuse("matmul")
 
-    def kernel(self, module: str, name: str, total: int, words: Sequence[Any]) -> None:
+    def kernel(self, module: str, name: str, total: int, launch_args: Sequence[Any]) -> None:
         """A hand-written kernel of ``numbagrad.<module>`` over [0, total): a ``HandWrittenKernel``.
 
-        ``words`` are contiguous arrays and ints; the first array is written.
+        ``launch_args`` are contiguous arrays and ints; the first array is written.
         """
         self.refuse(name)
 

@@ -25,8 +25,8 @@ _TEXTS = {
 _KINDS = tuple(_TEXTS)
 
 
-def words_of(kernel: str, subject: str, size: int) -> tuple[int, int]:
-    """The first two words of the launch of a check: where a failure is noted, and as what."""
+def launch_args_of(kernel: str, subject: str, size: int) -> tuple[int, int]:
+    """The first two arguments of the launch of a check: where a failure is noted, and as what."""
     (kind,) = [k for k, x in enumerate(_KINDS) if kernel.startswith(x)]
     number = _subjects.setdefault(subject, len(_subjects) + 1)
     return driver().failure_address, (number * len(_KINDS) + kind) << _SIZE_BITS | size

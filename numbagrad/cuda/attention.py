@@ -17,7 +17,7 @@ from . import launches
 from .array import CudaArray
 from .driver import driver
 from .kernels import attention as texts
-from .launches import Words, bits_of, blocks_for
+from .launches import LaunchArgs, bits_of, blocks_for
 
 if TYPE_CHECKING:
     from .backend import CudaBackend
@@ -57,27 +57,27 @@ def _computed(array: CudaArray) -> np.dtype[Any]:
 
 
 def _run(what: str, operands: Sequence[Any], grad: Any, written: dict[str, Any]) -> None:
-    """Launch a kernel; ``written`` are arrays by the names of their words."""
+    """Launch a kernel; ``written`` are arrays by the names of their parameters."""
     query, key, value, mask, _, scale = operands
     signature = _signature(what, operands)
     given = {"query": query, "key": key, "value": value, "mask": mask, "grad": grad}
     samples, heads, queries, _ = query.shape
     keys = key.shape[2]
-    words = Words()
+    launch_args = LaunchArgs()
     for name in ("query", "key", "value", "mask", "grad"):
-        words.add(0 if given[name] is None else given[name].address)
+        launch_args.add(0 if given[name] is None else given[name].address)
     for name in ("result", "logarithms", "products", "more"):
-        words.add(written[name].address if name in written else 0)
-    words.add(bits_of(scale, _computed(query).name), heads, samples * heads, queries, keys)
+        launch_args.add(written[name].address if name in written else 0)
+    launch_args.add(bits_of(scale, _computed(query).name), heads, samples * heads, queries, keys)
     for name in ("query", "key", "value", "mask", "grad"):
-        words.add(*_strides(given[name]))
+        launch_args.add(*_strides(given[name]))
     made = _source(signature)
     if what == texts.PRODUCTS:
         blocks = blocks_for(samples * heads * queries, made.threads)
     else:
         rows = queries if what in (texts.FORWARD, texts.OF_QUERIES) else keys
         blocks = blocks_for(samples * heads * -(-rows // signature.block), 1)
-    launch = words.launch(made, blocks)
+    launch = launch_args.launch(made, blocks)
     launches.run([launch], lambda memory: memory.address, (), query.block.device)
 
 

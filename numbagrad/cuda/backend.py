@@ -221,13 +221,13 @@ class CudaBackend(PlannedBackend):
 
     # --- kernels ---
 
-    def kernel(self, module: str, name: str, total: int, words: Sequence[Any]) -> None:
+    def kernel(self, module: str, name: str, total: int, launch_args: Sequence[Any]) -> None:
         """See :class:`Backend`."""
-        hand_written.run_kernel(module, name, total, words)
+        hand_written.run_kernel(module, name, total, launch_args)
 
-    def check(self, kernel: Any, total: int, words: Sequence[Any], subject: str) -> bool:
+    def check(self, kernel: Any, total: int, launch_args: Sequence[Any], subject: str) -> bool:
         """See :class:`Backend` and ``asserts.py``."""
-        hand_written.run_check(kernel.name, total, words, subject)
+        hand_written.run_check(kernel.name, total, launch_args, subject)
         if asserts.is_blocking():
             self.synchronise()
         return True

@@ -25,7 +25,7 @@ from . import launches
 from .driver import driver
 from .kernels import foreach as texts
 from .kernels.pointwise import NUMBER, UNIT, Operand
-from .launches import Words, bits_of, blocks_for
+from .launches import LaunchArgs, bits_of, blocks_for
 from .pointwise import printed
 
 #: A formula, for each of its inputs an array of the group or a number, and the array it writes.
@@ -317,13 +317,15 @@ def _launch(
             pieces += -(-chain.size // where.piece)
     if not table:
         return
-    words = Words()
+    launch_args = LaunchArgs()
     there = _uploaded(np.array(table, np.int64).tobytes(), first.device)
-    words.add(there.address, len(table), pieces)
+    launch_args.add(there.address, len(table), pieces)
     for k in numbers:
         number = first.numbers[k]
-        words.add(bits_of(given[number.index] if isinstance(number, Number) else number, dtype))
-    launch = words.launch(source, blocks_for(pieces, 1))
+        launch_args.add(
+            bits_of(given[number.index] if isinstance(number, Number) else number, dtype)
+        )
+    launch = launch_args.launch(source, blocks_for(pieces, 1))
     launches.run([launch], lambda memory: memory.address, (), first.device)
 
 

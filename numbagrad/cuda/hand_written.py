@@ -18,17 +18,17 @@ from .driver import driver
 from .driver.source import Source
 from .kernels import ctc_loss, lifted, nll_loss
 from .kernels import indexing as texts
-from .launches import Launch, Words, blocks_for
+from .launches import Launch, LaunchArgs, blocks_for
 
 _INDEXING, _CHECKS = "kernels.indexing.elements", "kernels.losses.checks"
 _NLL_LOSS, _CTC = "kernels.losses.nll_loss", "kernels.losses.ctc_loss"
 
 
-def run_kernel(module: str, name: str, total: int, words: Sequence[Any]) -> None:
+def run_kernel(module: str, name: str, total: int, launch_args: Sequence[Any]) -> None:
     """A hand-written kernel over ``total`` units of work, at once."""
     if total:
-        index = next(x.block.device for x in words if isinstance(x, CudaArray))
-        launches.run(_launches(module, name, total, words), _address, (), index)
+        index = next(x.block.device for x in launch_args if isinstance(x, CudaArray))
+        launches.run(_launches(module, name, total, launch_args), _address, (), index)
 
 
 def lower_kernel(operation: Kernel) -> list[Launch]:
@@ -37,10 +37,12 @@ def lower_kernel(operation: Kernel) -> list[Launch]:
     return _launches(kernel.module, kernel.name, operation.total, operation.args)
 
 
-def run_check(name: str, total: int, words: Sequence[Any], subject: str) -> None:
-    """A kernel of ``kernels/losses/checks.py`` over the elements of the first of the words."""
+def run_check(name: str, total: int, launch_args: Sequence[Any], subject: str) -> None:
+    """A kernel of ``kernels/losses/checks.py`` over the elements of the first of the arguments."""
     if total:
-        launches.run([_check(name, total, words, subject)], _address, (), words[0].block.device)
+        launches.run(
+            [_check(name, total, launch_args, subject)], _address, (), launch_args[0].block.device
+        )
 
 
 def lower_check(operation: Check) -> list[Launch]:
@@ -51,9 +53,9 @@ def lower_check(operation: Check) -> list[Launch]:
     return [_check(operation.kernel.name, operation.total, operation.args, subject)]
 
 
-def _check(name: str, total: int, words: Sequence[Any], subject: str) -> Launch:
-    size = int(words[2]) if name == "classes" else 0
-    given = (*asserts.words_of(name, subject, size), *words)
+def _check(name: str, total: int, launch_args: Sequence[Any], subject: str) -> Launch:
+    size = int(launch_args[2]) if name == "classes" else 0
+    given = (*asserts.launch_args_of(name, subject, size), *launch_args)
     return _lifted(_CHECKS, name, total, given)
 
 
@@ -61,17 +63,17 @@ def _address(memory: Memory) -> int:
     return memory.address
 
 
-def packed(given: Sequence[Any]) -> Words:
-    """Arrays, views and ints as words."""
-    words = Words()
+def packed(given: Sequence[Any]) -> LaunchArgs:
+    """Arrays, views and ints as arguments."""
+    launch_args = LaunchArgs()
     for word in given:
         if isinstance(word, View):
-            words.add_view(word)
+            launch_args.add_view(word)
         elif isinstance(word, CudaArray):
-            words.add(word.address)
+            launch_args.add(word.address)
         else:
-            words.add(word)
-    return words
+            launch_args.add(word)
+    return launch_args
 
 
 def _launches(module: str, name: str, total: int, given: Sequence[Any]) -> list[Launch]:
@@ -83,10 +85,10 @@ def _launches(module: str, name: str, total: int, given: Sequence[Any]) -> list[
 
 
 def _lifted(module: str, name: str, total: int, given: Sequence[Any]) -> Launch:
-    words = packed(given)
-    words.add(total)
+    launch_args = packed(given)
+    launch_args.add(total)
     source = _lifted_source(module, name, len(given), driver().threads)
-    return words.launch(source, blocks_for(total, driver().threads))
+    return launch_args.launch(source, blocks_for(total, driver().threads))
 
 
 _lifted_source = functools.lru_cache(maxsize=256)(lifted.source)
@@ -97,10 +99,12 @@ _lifted_source = functools.lru_cache(maxsize=256)(lifted.source)
 
 def _read(text: Callable[[int, int], Source], kind: str, total: int, given: Any) -> list[Launch]:
     """A thread for each element that is read."""
-    words = packed(given)
-    words.add(total)
+    launch_args = packed(given)
+    launch_args.add(total)
     threads = driver().threads
-    return [words.launch(text(int(kind), threads), blocks_for(total * int(given[5]), threads))]
+    return [
+        launch_args.launch(text(int(kind), threads), blocks_for(total * int(given[5]), threads))
+    ]
 
 
 _gather = functools.cache(texts.gather_source)
@@ -126,10 +130,12 @@ def _segments(number: int) -> tuple[int, int]:
     return -(-number // length), length
 
 
-def _launch(role: str, kind: str, words: Words, blocks: int, weighted: bool = False) -> Launch:
+def _launch(
+    role: str, kind: str, launch_args: LaunchArgs, blocks: int, weighted: bool = False
+) -> Launch:
     where = driver()
     source = _class_source(role, kind, where.threads, where.lanes, weighted)
-    return words.launch(source, blocks)
+    return launch_args.launch(source, blocks)
 
 
 def _partial(
@@ -138,13 +144,13 @@ def _partial(
     """The launch that sums segments, where it leaves these, and how many they are."""
     segments, length = _segments(number)
     partials = Memory.scratch(segments * 8)
-    words = Words()
-    words.addresses.append((0, partials, 0))
-    words.add(0)
+    launch_args = LaunchArgs()
+    launch_args.addresses.append((0, partials, 0))
+    launch_args.add(0)
     rest = packed(given)
-    words.addresses += [(at + 1, memory, offset) for at, memory, offset in rest.addresses]
-    words.add(*rest.words, number, segments, length)
-    return _launch(role, kind, words, segments, weighted), partials, segments
+    launch_args.addresses += [(at + 1, memory, offset) for at, memory, offset in rest.addresses]
+    launch_args.add(*rest.launch_args, number, segments, length)
+    return _launch(role, kind, launch_args, segments, weighted), partials, segments
 
 
 def _factors(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
@@ -152,24 +158,24 @@ def _factors(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
     factor, target, number, ignored, mean, weights = given
     classes = 0 if isinstance(weights, int) else weights.size
     made: list[Launch] = []
-    words = packed((factor, target, number, ignored, weights, classes))
+    launch_args = packed((factor, target, number, ignored, weights, classes))
     if mean and number:
         launch, partials, segments = _partial(
             "partial_counts", kind, (target, weights, classes, ignored), number, classes > 0
         )
         made.append(launch)
-        words.addresses.append((len(words.words), partials, 0))
-        words.add(0, segments)
+        launch_args.addresses.append((len(launch_args.launch_args), partials, 0))
+        launch_args.add(0, segments)
     else:
-        words.add(0, 0)
+        launch_args.add(0, 0)
     where = driver()
-    return [*made, _launch("factors", kind, words, blocks_for(max(number, 1), where.threads))]
+    return [*made, _launch("factors", kind, launch_args, blocks_for(max(number, 1), where.threads))]
 
 
 def _elements(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
-    words = packed(given)
-    words.add(total)
-    return [_launch("elements", kind, words, blocks_for(total, driver().threads))]
+    launch_args = packed(given)
+    launch_args.add(total)
+    return [_launch("elements", kind, launch_args, blocks_for(total, driver().threads))]
 
 
 def _total(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
@@ -177,18 +183,18 @@ def _total(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
     launch, partials, segments = _partial(
         "partial_losses", kind, (input, target, factor, classes, inner, ignored), number
     )
-    words = packed((output,))
-    words.addresses.append((1, partials, 0))
-    words.add(0, segments)
-    return [launch, _launch("total", kind, words, 1)]
+    launch_args = packed((output,))
+    launch_args.addresses.append((1, partials, 0))
+    launch_args.add(0, segments)
+    return [launch, _launch("total", kind, launch_args, 1)]
 
 
 def _placed(kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
     """A thread for each element of the gradient."""
     units = total * int(given[4]) * int(given[5])
-    words = packed(given)
-    words.add(units)
-    return [_launch("placed", kind, words, blocks_for(max(units, 1), driver().threads))]
+    launch_args = packed(given)
+    launch_args.add(units)
+    return [_launch("placed", kind, launch_args, blocks_for(max(units, 1), driver().threads))]
 
 
 # --- connectionist temporal classification --------------------------------------------------------
@@ -204,12 +210,12 @@ def _ctc_source(role: str, kind: str, threads: int) -> Source:
 
 def _ctc(role: str, kind: str, total: int, given: Sequence[Any]) -> list[Launch]:
     """A block for each table, a thread for each loss, and for each element of a gradient."""
-    words = packed(given)
-    words.add(total)
+    launch_args = packed(given)
+    launch_args.add(total)
     threads = driver().threads
     units = given[0].size if role == "gradient" else total
     of_block = 1 if role in ("forward", "backward") else threads
-    return [words.launch(_ctc_source(role, kind, threads), blocks_for(units, of_block))]
+    return [launch_args.launch(_ctc_source(role, kind, threads), blocks_for(units, of_block))]
 
 
 #: By module and name, without the dtype or size behind it.

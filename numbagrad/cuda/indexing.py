@@ -12,7 +12,7 @@ from . import launches
 from .array import CudaArray
 from .driver import driver
 from .kernels import indexing as texts
-from .launches import Words, blocks_for
+from .launches import LaunchArgs, blocks_for
 
 if TYPE_CHECKING:
     from .backend import CudaBackend
@@ -59,11 +59,11 @@ def write_elements(
     if index.size:
         _, count, inner = around(index.shape, dim)
         flat = where.new(contiguous((index.size,), index.dtype), index)
-        words = Words()
-        words.add(flat.address, where.in_order(index).address)
-        words.add(index.size, target.shape[dim], count, inner)
+        launch_args = LaunchArgs()
+        launch_args.add(flat.address, where.in_order(index).address)
+        launch_args.add(index.size, target.shape[dim], count, inner)
         threads = driver().threads
-        made = words.launch(texts.positions_source(threads), blocks_for(index.size, threads))
+        made = launch_args.launch(texts.positions_source(threads), blocks_for(index.size, threads))
         launches.run([made], lambda memory: memory.address, (), index.block.device)
         values = where.in_order(source[key]).reshape(-1)
         write(where, how, target.reshape(-1), 0, flat, values)
@@ -74,12 +74,12 @@ def write_elements(
 def _run_write(
     how: How, kind: str, arrays: tuple[CudaArray, ...], sizes: tuple[int, ...], device: int
 ) -> None:
-    words = Words()
-    words.add(*[x.address for x in arrays], *sizes)
+    launch_args = LaunchArgs()
+    launch_args.add(*[x.address for x in arrays], *sizes)
     threads = driver().threads
     source = _write_source(*how, kind, threads)
     units = sizes[0] * sizes[2] * sizes[3]
-    made = words.launch(source, blocks_for(units, threads))
+    made = launch_args.launch(source, blocks_for(units, threads))
     launches.run([made], lambda memory: memory.address, (), device)
 
 
@@ -96,13 +96,15 @@ def searchsorted(
         order = None if order is None else where.in_order(order)
         size = rows.shape[-1]
         of_row = values.size if rows.ndim == 1 else values.shape[-1]
-        words = Words()
-        words.add(*[x.address for x in (made, rows, values)], 0 if order is None else order.address)
-        words.add(values.size, size, of_row, 0 if rows.ndim == 1 else size)
+        launch_args = LaunchArgs()
+        launch_args.add(
+            *[x.address for x in (made, rows, values)], 0 if order is None else order.address
+        )
+        launch_args.add(values.size, size, of_row, 0 if rows.ndim == 1 else size)
         threads = driver().threads
         names = name_of(rows.dtype), name_of(kind)
         source = _search_source(names, end == "right", threads)
-        launch = words.launch(source, blocks_for(values.size, threads))
+        launch = launch_args.launch(source, blocks_for(values.size, threads))
         launches.run([launch], lambda memory: memory.address, (), values.block.device)
     return made
 

@@ -1,4 +1,4 @@
-"""A launch: a kernel, its words, and in which of them addresses and numbers are filled in.
+"""A launch: a kernel, its arguments, and in which of them addresses and numbers are filled in.
 
 The lowerings (``formulas``, ``reducing``, ``products``, ``rowwise``) make launches of operations of
 ``executor/plan/operations.py``; ``lowering`` has the table. A launch is made once and run as often
@@ -25,46 +25,46 @@ class Launch:
     """One kernel over so many units of work, each one of which is worth a thread or a block.
 
     Attributes:
-        words: the arguments but for those that are filled in.
+        launch_args: the arguments but for those that are filled in.
         addresses: word, memory, and byte in it.
         numbers: word, number (or the place of one that a program is given), and its dtype.
         blocks: how many blocks there is work for.
     """
 
     source: Source
-    words: list[int]
+    launch_args: list[int]
     blocks: int
     addresses: list[tuple[int, Memory, int]] = dataclasses.field(default_factory=list)
     numbers: list[tuple[int, Any, str]] = dataclasses.field(default_factory=list)
 
 
-class Words:
-    """The words of a launch, as a lowering writes them one by one."""
+class LaunchArgs:
+    """The arguments of a launch, as a lowering writes them one by one."""
 
     def __init__(self) -> None:
-        self.words: list[int] = []
+        self.launch_args: list[int] = []
         self.addresses: list[tuple[int, Memory, int]] = []
         self.numbers: list[tuple[int, Any, str]] = []
 
     def add(self, *values: int) -> None:
         """Sizes, strides and the like."""
-        self.words += [int(x) for x in values]
+        self.launch_args += [int(x) for x in values]
 
     def add_view(self, view: View | None) -> None:
         """The address of a view; 0 where there is none."""
         if view is not None:
-            self.addresses.append((len(self.words), view.memory, view.offset))
-        self.words.append(0)
+            self.addresses.append((len(self.launch_args), view.memory, view.offset))
+        self.launch_args.append(0)
 
     def add_number(self, number: Any, dtype: str) -> None:
         """The bits of a number, as a dtype has it."""
-        self.numbers.append((len(self.words), number, dtype))
-        self.words.append(0)
+        self.numbers.append((len(self.launch_args), number, dtype))
+        self.launch_args.append(0)
 
     def launch(self, source: Source, blocks: int) -> Launch:
-        """The launch of a kernel with these words."""
-        assert len(self.words) == len(source.parameters), (source.text, self.words)
-        return Launch(source, self.words, blocks, self.addresses, self.numbers)
+        """The launch of a kernel with these arguments."""
+        assert len(self.launch_args) == len(source.parameters), (source.text, self.launch_args)
+        return Launch(source, self.launch_args, blocks, self.addresses, self.numbers)
 
 
 def blocks_for(units: int, of_block: int) -> int:
@@ -97,16 +97,16 @@ def run(
     where = driver()
     scratch: dict[int, Any] = {}  # what launches hand to one another
     for launch in launches:
-        words = list(launch.words)
+        launch_args = list(launch.launch_args)
         for word, memory, offset in launch.addresses:
             if memory.is_scratch:
                 block = scratch.get(id(memory))
                 if block is None:
                     block = scratch[id(memory)] = where.allocate(memory.nbytes, device)
-                words[word] = block.address + offset
+                launch_args[word] = block.address + offset
             else:
-                words[word] = start_of(memory) + offset
+                launch_args[word] = start_of(memory) + offset
         for word, number, dtype in launch.numbers:
             value = numbers[number.index] if isinstance(number, Number) else number
-            words[word] = bits_of(value, dtype)
-        where.launch(launch.source, launch.blocks, words, device)
+            launch_args[word] = bits_of(value, dtype)
+        where.launch(launch.source, launch.blocks, launch_args, device)

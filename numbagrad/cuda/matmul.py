@@ -14,7 +14,7 @@ from .driver.source import Source
 from .kernels import matmul
 from .kernels.matmul import Epilogue
 from .kernels.pointwise import NUMBER, STRIDED, Operand
-from .launches import Launch, Words, blocks_for
+from .launches import Launch, LaunchArgs, blocks_for
 from .pointwise import kinds_of, lower_pointwise, output_names, printed
 
 
@@ -62,30 +62,30 @@ def _launch(
     shape = driver().product_shape(dtype_of(c.dtype).name, rows, columns, count)
     across = -(-columns // shape.square)
     of_matrix = across * -(-rows // shape.square)
-    words = Words()
+    launch_args = LaunchArgs()
     for view in (a, b, c):
-        words.add_view(view)
-    words.add(rows, columns, depth, of_matrix * count, across, of_matrix)
-    words.add((1, 1, *c.shape[:-2])[-1])
+        launch_args.add_view(view)
+    launch_args.add(rows, columns, depth, of_matrix * count, across, of_matrix)
+    launch_args.add((1, 1, *c.shape[:-2])[-1])
     for view in (a, b, c):
-        words.add(*view.strides[-2:])
+        launch_args.add(*view.strides[-2:])
     for view in (a, b, c):
-        words.add(*_batch_strides(view))
+        launch_args.add(*_batch_strides(view))
     epilogue = None
     if tail is not None:
-        epilogue = _epilogue(tail, c, words)
+        epilogue = _epilogue(tail, c, launch_args)
     source = _source(
         name, dtype_of(c.dtype).name, shape, a.strides[-1] == item, b.strides[-2] == item,
         accumulates, epilogue,
     )  # fmt: skip
-    return words.launch(source, blocks_for(of_matrix * count, 1))
+    return launch_args.launch(source, blocks_for(of_matrix * count, 1))
 
 
 _source = functools.lru_cache(maxsize=1024)(matmul.source)
 
 
-def _epilogue(tail: Pointwise, c: View, words: Words) -> Epilogue:
-    """A formula over the result of a product, whose words are added to those of the product."""
+def _epilogue(tail: Pointwise, c: View, launch_args: LaunchArgs) -> Epilogue:
+    """A formula over the result of a product, whose arguments are added to those of the product."""
     formula = tail.formula
     result = []
     inputs: list[Operand] = []
@@ -95,25 +95,25 @@ def _epilogue(tail: Pointwise, c: View, words: Words) -> Epilogue:
             if x == c:
                 result.append(name)
             else:
-                _add_strided(words, x, tail.shape)
+                _add_strided(launch_args, x, tail.shape)
         else:
             assert number is not None
             inputs.append(Operand(name, number, NUMBER))
-            words.add_number(x, number)
+            launch_args.add_number(x, number)
     outputs = []
     for name, x in zip(output_names(len(tail.outputs)), tail.outputs, strict=True):
         outputs.append(Operand(name, dtype_of(x.dtype).name, STRIDED))
-        _add_strided(words, x, tail.shape)
+        _add_strided(launch_args, x, tail.shape)
     kinds = tuple(kinds_of(formula, tail.compute).items())
     body = printed(formula, tail.compute)
     return Epilogue(tuple(inputs), tuple(outputs), kinds, body, tuple(result))
 
 
-def _add_strided(words: Words, view: View, shape: tuple[int, ...]) -> None:
-    """The words of an operand of an epilogue."""
+def _add_strided(launch_args: LaunchArgs, view: View, shape: tuple[int, ...]) -> None:
+    """The arguments of an operand of an epilogue."""
     strides = view.expanded(shape).strides
-    words.add_view(view)
-    words.add(*(0, 0, *strides[:-2])[-2:], *strides[-2:])
+    launch_args.add_view(view)
+    launch_args.add(*(0, 0, *strides[:-2])[-2:], *strides[-2:])
 
 
 __all__ = ["Source", "lower_product"]

@@ -44,7 +44,7 @@ from .devices import index_of
 from .driver import driver
 from .kernels import random as texts
 from .kernels.pointwise import Body
-from .launches import Words, bits_of, blocks_for
+from .launches import LaunchArgs, bits_of, blocks_for
 
 if TYPE_CHECKING:
     from .backend import CudaBackend
@@ -116,12 +116,12 @@ class Generator(numbers.Generator):
         with self._lock:
             self._used = int(offset)
 
-    def rewind(self, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def rewind(self, launch_args: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Go back to a state that this returned before; returns that of now."""
         with self._lock:
             now = np.array([self._seed, self._used], np.uint64).view(np.int64)
-            if words.size:
-                self._seed, self._used = [int(x) for x in words.view(np.uint64)]
+            if launch_args.size:
+                self._seed, self._used = [int(x) for x in launch_args.view(np.uint64)]
         return now
 
     def take(self, counters: int) -> tuple[int, int]:
@@ -251,7 +251,7 @@ def fill(there: CudaBackend, name: str, generator: Any, array: CudaArray, argume
     if name == "fill_bernoulli" and arguments and hasattr(arguments[0], "shape"):
         _fill_bernoulli(there, generator, array, arguments[0])
         return
-    # What the CPU refuses, in its words.
+    # What the CPU refuses, in its arguments.
     getattr(filling, name)(_UNUSED, np.empty(0, array.dtype), *arguments)
     if not array.size:
         return
@@ -287,9 +287,9 @@ def _signed(number: int) -> int:
 def _run(source: Any, target: CudaArray, generator: Generator, of_one: int, more: Any) -> None:
     counters = -(-target.size // of_one)
     seed, first = generator.take(counters)
-    words = Words()
-    words.add(target.address, target.size, _signed(seed), first, *more)
-    launch = words.launch(source, blocks_for(counters, source.threads))
+    launch_args = LaunchArgs()
+    launch_args.add(target.address, target.size, _signed(seed), first, *more)
+    launch = launch_args.launch(source, blocks_for(counters, source.threads))
     launches.run([launch], lambda memory: memory.address, (), target.block.device)
 
 

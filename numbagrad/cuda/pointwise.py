@@ -15,7 +15,7 @@ from ..formula import Formula, print_numba
 from .driver import driver
 from .kernels import pointwise as texts
 from .kernels.pointwise import NUMBER, STRIDED, UNIT, ZERO, Body, Operand
-from .launches import Launch, Words, blocks_for
+from .launches import Launch, LaunchArgs, blocks_for
 
 #: Up to here indices are taken apart by divisions of 32 bits.
 SMALL = 1 << 31
@@ -53,11 +53,11 @@ def lower_pointwise(operation: Pointwise) -> list[Launch]:
         [own[0] in (0, x.dtype.itemsize) for own, x in zip(steps, arrays, strict=True)]
     )
     remaining = iter(steps)
-    words = Words()
+    launch_args = LaunchArgs()
     total = 1
     for size in sizes:
         total *= size
-    words.add(total)
+    launch_args.add(total)
 
     def walk_of(view: View, own: list[int]) -> str:
         if not any(own):
@@ -84,22 +84,22 @@ def lower_pointwise(operation: Pointwise) -> list[Launch]:
         strides.append(own)
     operands: list[Any] = [*operation.operands, *operation.outputs]
     if any([o.walk == STRIDED for o in (*inputs, *outputs)]):
-        words.add(*sizes)
+        launch_args.add(*sizes)
     for o, x, steps_of in zip((*inputs, *outputs), operands, strides, strict=True):
         if isinstance(x, View):
-            words.add_view(x)
+            launch_args.add_view(x)
             if o.walk == STRIDED:
                 assert steps_of is not None
-                words.add(*steps_of)
+                launch_args.add(*steps_of)
         else:
-            words.add_number(x, o.dtype)
+            launch_args.add_number(x, o.dtype)
     where = driver()
     source = _source(
         operation.name, operation.formula, tuple(inputs), tuple(outputs), operation.compute,
         len(sizes), total < SMALL, where.threads,
     )  # fmt: skip
     width = texts.width_of(outputs) if flat else 1
-    return [words.launch(source, blocks_for(total, where.threads * width))]
+    return [launch_args.launch(source, blocks_for(total, where.threads * width))]
 
 
 @functools.lru_cache(maxsize=8192)

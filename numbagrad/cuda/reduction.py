@@ -15,7 +15,7 @@ from .driver import driver
 from .driver.source import Source
 from .kernels import reduction as texts
 from .kernels.reduction import COLUMNS, ROWS, Formulas, Signature
-from .launches import Launch, Words, blocks_for
+from .launches import Launch, LaunchArgs, blocks_for
 from .pointwise import SMALL
 
 
@@ -68,23 +68,23 @@ def _launch(
 ) -> Launch:
     where = driver()
     view = operation.source
-    words = Words()
+    launch_args = LaunchArgs()
     if partials is None:
-        words.add_view(view)
+        launch_args.add_view(view)
     else:
-        words.addresses.append((0, partials, 0))
-        words.add(0)
-    words.add_view(operation.output)
-    words.add_view(operation.indices if operation.indices is not None else operation.shift)
+        launch_args.addresses.append((0, partials, 0))
+        launch_args.add(0)
+    launch_args.add_view(operation.output)
+    launch_args.add_view(operation.indices if operation.indices is not None else operation.shift)
     if operation.parameter is None:
-        words.add(0)
+        launch_args.add(0)
     else:
-        words.add_number(operation.parameter, "float64")
-    words.add(space.number, space.outputs, segments, length, elements)
+        launch_args.add_number(operation.parameter, "float64")
+    launch_args.add(space.number, space.outputs, segments, length, elements)
     for run in space.kept:
-        words.add(run.size, run.step, run.output_step)
+        launch_args.add(run.size, run.step, run.output_step)
     for run in space.reduced:
-        words.add(run.size, run.step)
+        launch_args.add(run.size, run.step)
     small = max(space.outputs * segments, elements) < SMALL
     threads = where.threads
     source = _source(
@@ -93,7 +93,7 @@ def _launch(
         where.lanes,
     )  # fmt: skip
     units = space.outputs * segments
-    return words.launch(source, blocks_for(units, threads if walk == COLUMNS else 1))
+    return launch_args.launch(source, blocks_for(units, threads if walk == COLUMNS else 1))
 
 
 @functools.lru_cache(maxsize=4096)

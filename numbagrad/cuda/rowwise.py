@@ -20,7 +20,7 @@ from .driver import driver
 from .driver.source import Source
 from .kernels import rowwise as rows
 from .kernels import scan as scans
-from .launches import Launch, Words, blocks_for
+from .launches import Launch, LaunchArgs, blocks_for
 
 
 def lower_rowwise(operation: Rowwise) -> list[Launch]:
@@ -29,17 +29,17 @@ def lower_rowwise(operation: Rowwise) -> list[Launch]:
     outer, size, inner = around(first.shape, operation.dim)
     if outer * size * inner == 0:
         return []
-    words = Words()
+    launch_args = LaunchArgs()
     for view in (*operation.inputs, *operation.outputs):
-        words.add_view(view)
-    words.add(outer, size, inner)
+        launch_args.add_view(view)
+    launch_args.add(outer, size, inner)
     where = driver()
     program = operation.program
     # Short rows of which there are many are better off with a thread each.
     by_columns = inner > 1 or (size < 32 and outer >= where.threads) or _is_scan(program)
     source = _source(program, dtype_of(first.dtype), by_columns, where.threads, where.lanes)
     units = outer * inner if by_columns else outer
-    return [words.launch(source, blocks_for(units, where.threads if by_columns else 1))]
+    return [launch_args.launch(source, blocks_for(units, where.threads if by_columns else 1))]
 
 
 def _is_scan(program: Any) -> bool:

@@ -17,7 +17,7 @@ from .array import CudaArray
 from .driver import driver
 from .driver.source import Source
 from .kernels import convolution, pooling
-from .launches import Words, blocks_for
+from .launches import LaunchArgs, blocks_for
 from .pointwise import SMALL
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def window(
     return made
 
 
-def _run(source: Source, words: Words, blocks: int, device: int) -> None:
-    made = words.launch(source, blocks)
+def _run(source: Source, launch_args: LaunchArgs, blocks: int, device: int) -> None:
+    made = launch_args.launch(source, blocks)
     launches.run([made], lambda memory: memory.address, (), device)
 
 
@@ -64,15 +64,15 @@ def _signature(what: str, form: Any, dtype: str, result: str, shape: Any, **more
 
 def _words_of(
     form: Any, addresses: Sequence[int], shape: Any, columns: int, parts: int, length: int
-) -> tuple[Words, int]:
-    """The words of a convolution, and how many squares there are."""
+) -> tuple[LaunchArgs, int]:
+    """The arguments of a convolution, and how many squares there are."""
     across = -(-columns // shape.square)
     of_group = across * -(-form.rows // shape.square)
     tiles = of_group * form.groups * parts
-    words = Words()
-    words.add(*addresses, form.batch, form.groups, form.channels, form.rows)
-    words.add(*form.source, *form.result, tiles, across, of_group, length)
-    return words, tiles
+    launch_args = LaunchArgs()
+    launch_args.add(*addresses, form.batch, form.groups, form.channels, form.rows)
+    launch_args.add(*form.source, *form.result, tiles, across, of_group, length)
+    return launch_args, tiles
 
 
 def _convolve(
@@ -92,9 +92,9 @@ def _convolve(
     kept = None if bias is None else where.in_order(bias)
     addresses = made.address, source.address, weights.address, 0 if kept is None else kept.address
     depth = form.channels * math.prod(form.kernel)
-    words, tiles = _words_of(form, addresses, shape, columns, 1, depth)
+    launch_args, tiles = _words_of(form, addresses, shape, columns, 1, depth)
     signature = _signature(what, form, dtype, dtype, shape, bias=bias is not None)
-    _run(_convolution(signature), words, blocks_for(tiles, 1), source.block.device)
+    _run(_convolution(signature), launch_args, blocks_for(tiles, 1), source.block.device)
     return made
 
 
@@ -117,9 +117,9 @@ def _correlate(
     kind = source.dtype if parts == 1 or source.dtype.itemsize > 2 else np.dtype(np.float32)
     made = where.new(contiguous((parts, *shape), kind), source)
     addresses = made.address, source.address, grad.address, 0
-    words, tiles = _words_of(form, addresses, square, columns, parts, length)
+    launch_args, tiles = _words_of(form, addresses, square, columns, parts, length)
     signature = _signature(convolution.WEIGHTS, form, dtype, name_of(kind), square)
-    _run(_convolution(signature), words, blocks_for(tiles, 1), source.block.device)
+    _run(_convolution(signature), launch_args, blocks_for(tiles, 1), source.block.device)
     if parts == 1:
         return made.reshape(shape)
     joined: CudaArray = where.reduce(_sum, made, 1, False)
@@ -142,10 +142,10 @@ def _pool(
             what, name_of(array.dtype), _of_three(kernel), _of_three(stride),
             _of_three(padding, 0), _of_three(dilation), threads,
         )  # fmt: skip
-        words = Words()
-        words.add(made.address, array.address, math.prod(array.shape[:2]))
-        words.add(*_of_three(sizes), *_of_three(counts))
-        _run(_pooling(signature), words, blocks_for(made.size, threads), array.block.device)
+        launch_args = LaunchArgs()
+        launch_args.add(made.address, array.address, math.prod(array.shape[:2]))
+        launch_args.add(*_of_three(sizes), *_of_three(counts))
+        _run(_pooling(signature), launch_args, blocks_for(made.size, threads), array.block.device)
     return made
 
 

@@ -481,11 +481,13 @@ class Device:
         compiled[1, 1, cuda.external_stream(self.stream(index))](*arrays)
         self.launches += 1
 
-    def launch(self, source: Source, blocks: int, words: Sequence[int], index: int = 0) -> None:
+    def launch(
+        self, source: Source, blocks: int, launch_args: Sequence[int], index: int = 0
+    ) -> None:
         """Queue a kernel in so many blocks on the current stream of a device."""
         self.bind(index)
         function = self._functions.get((source, index)) or self._function(source, index)
-        packed = (ctypes.c_int64 * len(words))(*words)
+        packed = (ctypes.c_int64 * len(launch_args))(*launch_args)
         size = ctypes.c_size_t(ctypes.sizeof(packed))
         extra = (ctypes.c_void_p * 5)(
             _BUFFER_POINTER, ctypes.addressof(packed), _BUFFER_SIZE, ctypes.addressof(size), None

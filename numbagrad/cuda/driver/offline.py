@@ -86,6 +86,8 @@ class Offline:
         """How many queries and keys a tile of attention has."""
         return block_for(itemsize, width, wide)
 
-    def launch(self, source: Source, blocks: int, words: Sequence[int], index: int = 0) -> None:
+    def launch(
+        self, source: Source, blocks: int, launch_args: Sequence[int], index: int = 0
+    ) -> None:
         """Note a kernel."""
         self.sources[source] = None

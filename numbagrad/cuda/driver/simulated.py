@@ -261,14 +261,16 @@ class Simulated:
         """How many queries and keys a tile of attention has."""
         return 4
 
-    def launch(self, source: Source, blocks: int, words: Sequence[int], index: int = 0) -> None:
+    def launch(
+        self, source: Source, blocks: int, launch_args: Sequence[int], index: int = 0
+    ) -> None:
         """Run a kernel in so many blocks."""
         with self._lock, capture.unheard(), _switching_often():
             kernel = self._compiled.get(source)
             if kernel is None:
                 kernel = self._compiled[source] = _made(source)
             self.launches += 1
-            kernel[max(1, blocks), source.threads](*[np.int64(x) for x in words])
+            kernel[max(1, blocks), source.threads](*[np.int64(x) for x in launch_args])
 
     def run_function(self, function: Any, arrays: Sequence[Any], index: int = 0) -> None:
         """A user's function of arrays as a CUDA function of one thread."""
@@ -330,10 +332,10 @@ def _made(source: Source) -> Any:
     Its threads compute overflow and NaN without a word, as a GPU does: NumPy asks each thread.
     """
     path = f"<simulated {source.name} {abs(hash(source)):x}>"
-    words = ", ".join(source.parameters)
+    parameters = ", ".join(source.parameters)
     text = _SHARED.sub(r"\1with shared_lock:\n\1    \2", source.text)
-    text = f"{text}\n\ndef entry({words}):\n"
-    text += f"    with errstate(all='ignore'):\n        kernel({words})\n"
+    text = f"{text}\n\ndef entry({parameters}):\n"
+    text += f"    with errstate(all='ignore'):\n        kernel({parameters})\n"
     linecache.cache[path] = (len(text), None, text.splitlines(True), path)
     names = {**NAMES, "errstate": np.errstate, "shared_lock": threading.RLock(), "said": {}}
     # The simulator gives a kernel its indices of threads through the globals of its functions.

@@ -28,7 +28,7 @@ class Source:
 
     @functools.cached_property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the words, in their order."""
+        """The names of the parameters, in their order."""
         found = re.search(r"^def kernel\((.*?)\):", self.text, re.M | re.S)
         assert found is not None, self.text
         return tuple([x.strip() for x in found[1].split(",") if x.strip()])

@@ -20,10 +20,10 @@ from .warps import within_warp
 FORWARD, PRODUCTS, OF_QUERIES = "attend", "attend rows", "attend dquery"
 OF_KEYS, OF_VALUES, OF_BOTH = "attend dkey", "attend dvalue", "attend dkey and dvalue"
 
-#: The words of all of them: sizes, and strides in elements of the operands (batch, head, row,
+#: The parameters of all of them: sizes, and strides in elements of the operands (batch, head, row,
 #: column), 0 in a mask that repeats.
 OPERANDS = ("query", "key", "value", "mask", "grad")
-WORDS = (
+PARAMETERS = (
     *[f"at_{x}" for x in OPERANDS], "at_result", "at_logarithms", "at_products", "at_more",
     "word_scale", "heads", "all_heads", "queries", "keys",
     *[f"{x}_s{d}" for x in OPERANDS for d in range(4)],
@@ -190,7 +190,7 @@ def _source(s: Signature, shared: list[str], units: str, body: list[str]) -> Sou
     """A kernel whose blocks take units of work, each a block of rows of a head."""
     options = f"{s.width} and {s.wide} wide{', causal' * s.causal}{', masked' * s.masked}"
     text = [f"# {s.what} of {s.dtype}: {options}", *_functions(s)]
-    text.append(f"def kernel({', '.join(WORDS)}):")
+    text.append(f"def kernel({', '.join(PARAMETERS)}):")
     inside = [
         *shared,
         "thread = int64(cuda.threadIdx.x)",
@@ -307,7 +307,7 @@ def _products(s: Signature) -> Source:
         "    total = fma(x, y, total)",
         f"store(at_products, head * queries + q, total, {s.kind})",
     ]
-    text = [f"# {s.what} of {s.dtype}", f"def kernel({', '.join(WORDS)}):"]
+    text = [f"# {s.what} of {s.dtype}", f"def kernel({', '.join(PARAMETERS)}):"]
     text += ["    for unit in range(cuda.grid(1), all_heads * queries, cuda.gridsize(1)):"]
     text += indented(2, ["head = unit // queries", "q = unit - head * queries"])
     text += indented(2, [*_begin(s, ["grad"]), *inside])

@@ -18,8 +18,8 @@ from .text import indented, loaded, loaded_as, numba_name, stored
 
 CONVOLVE, TRANSPOSED, WEIGHTS = "convolve", "convolve transposed", "correlate"
 
-#: The words of all three; ``length`` is how much of the depth one of ``parts`` sums.
-WORDS = (
+#: The parameters of all three; ``length`` is how much of the depth one of ``parts`` sums.
+PARAMETERS = (
     "at_out", "at_source", "at_other", "at_bias", "batch", "groups", "channels", "rows",
     "s0", "s1", "s2", "r0", "r1", "r2", "tiles", "across", "of_group", "length",
 )  # fmt: skip
@@ -77,7 +77,7 @@ def source(s: Signature) -> Source:
         *_end(s),
     ]
     options = f"kernel {s.kernel}, stride {s.stride}, padding {s.padding}, dilation {s.dilation}"
-    text = [f"# {s.what} of {s.dtype}: {options}", f"def kernel({', '.join(WORDS)}):"]
+    text = [f"# {s.what} of {s.dtype}: {options}", f"def kernel({', '.join(PARAMETERS)}):"]
     text += indented(1, [*matmul.shared(s.shape, kind), *lines, *indented(1, inside)])
     return Source(s.what.partition(" ")[0], "\n".join([*text, ""]), s.shape.threads)
 

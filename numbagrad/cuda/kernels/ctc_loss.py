@@ -1,6 +1,6 @@
 """Connectionist temporal classification (Graves et al., 2006): tables, losses, gradients.
 
-The words are those of the kernels of these names in ``numbagrad.kernels.losses.ctc_loss``. A block
+Parameters are those of the kernels of these names in ``numbagrad.kernels.losses.ctc_loss``. A block
 makes the table of a sequence: its threads take the states of a step and meet before the next one.
 Labels were checked without waiting (``cuda/asserts.py``): one out of bounds counts as the class 0.
 """
@@ -40,8 +40,10 @@ _OWN = [
 ]
 
 
-def _made(name: str, dtype: str, words: tuple[str, ...], body: list[str], threads: int) -> Source:
-    text = [f"# ctc {name} of {dtype}", *_FUNCTIONS, f"def kernel({', '.join(words)}):"]
+def _made(
+    name: str, dtype: str, parameters: tuple[str, ...], body: list[str], threads: int
+) -> Source:
+    text = [f"# ctc {name} of {dtype}", *_FUNCTIONS, f"def kernel({', '.join(parameters)}):"]
     return Source(f"ctc_{name}", "\n".join([*text, *indented(1, body), ""]), threads)
 
 
@@ -132,5 +134,5 @@ def gradient_source(dtype: str, threads: int) -> Source:
         f"        value *= float64(load(gradients, b, {kind}))",
         f"    store(output, at, {kind}(value), {kind})",
     ]
-    words = (*_SEQUENCES, "alpha", "beta", "losses", "gradients", "zero_infinite", "total")
-    return _made("gradient", dtype, words, body, threads)
+    parameters = (*_SEQUENCES, "alpha", "beta", "losses", "gradients", "zero_infinite", "total")
+    return _made("gradient", dtype, parameters, body, threads)

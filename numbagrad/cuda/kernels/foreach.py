@@ -33,8 +33,8 @@ def source(
         places: for each input the number of its array in a group; -1 for a number.
     """
     row = HEADER + arrays
-    words = ["at_table", "groups", "pieces"]
-    words += [f"word_{o.name}" for o in inputs if o.walk == NUMBER]
+    parameters = ["at_table", "groups", "pieces"]
+    parameters += [f"word_{o.name}" for o in inputs if o.walk == NUMBER]
     once = [f"{o.name} = {number_text(o, dtype)}" for o in inputs if o.walk == NUMBER]
     find = [
         "low, high = int64(0), groups",
@@ -60,7 +60,7 @@ def source(
         f"# {name} of {dtype}, of many groups of {arrays} arrays",
         function_text(list(inputs), body),
         "",
-        f"def kernel({', '.join(words)}):",
+        f"def kernel({', '.join(parameters)}):",
         *indented(1, once),
         "    for unit in range(cuda.blockIdx.x, pieces, cuda.gridDim.x):",
         *indented(2, find),

@@ -1,6 +1,6 @@
 """Elements by index: a thread for each element that is read.
 
-The words are those of the kernels of these names in ``numbagrad.kernels.indexing.elements``, and
+Parameters are those of the kernels of these names in ``numbagrad.kernels.indexing.elements``, and
 the number of rows. Writes go by sorted indices: the thread at the first of equal ones handles all
 of these, in the order that they were given in, so that bits do not change and no two threads meet.
 Whether indices are in bounds was not waited for (``cuda/asserts.py``), so kernels read and write
@@ -118,7 +118,7 @@ def positions_source(threads: int) -> Source:
 
     One out of bounds has the place -1, which nothing is written to.
     """
-    words = "output", "index", "total", "size", "count", "inner"
+    parameters = "output", "index", "total", "size", "count", "inner"
     body = [
         "for at in range(cuda.grid(1), total, cuda.gridsize(1)):",
         "    row = at // inner",
@@ -130,7 +130,7 @@ def positions_source(threads: int) -> Source:
         "    store(output, at, position, int64)",
     ]
     text = ["# positions in all elements of indices along a dimension"]
-    text += [f"def kernel({', '.join(words)}):", *indented(1, body), ""]
+    text += [f"def kernel({', '.join(parameters)}):", *indented(1, body), ""]
     return Source("index_positions", "\n".join(text), threads)
 
 
@@ -142,7 +142,7 @@ def searchsorted_source(dtypes: tuple[str, str], right: bool, threads: int) -> S
     """
     kind, made = (numba_name(x) for x in dtypes)
     before = "not (found > value)" if right else "not (found >= value)"
-    words = "output", "rows", "values", "order", "total", "size", "of_row", "step"
+    parameters = "output", "rows", "values", "order", "total", "size", "of_row", "step"
     body = [
         "for at in range(cuda.grid(1), total, cuda.gridsize(1)):",
         "    start = at // of_row * step",
@@ -162,5 +162,5 @@ def searchsorted_source(dtypes: tuple[str, str], right: bool, threads: int) -> S
         f"    store(output, at, {made}(first), {made})",
     ]
     text = [f"# searchsorted in {dtypes[0]}{', behind equals' * right}"]
-    text += [f"def kernel({', '.join(words)}):", *indented(1, body), ""]
+    text += [f"def kernel({', '.join(parameters)}):", *indented(1, body), ""]
     return Source("searchsorted", "\n".join(text), threads)

@@ -72,7 +72,7 @@ def _function(module: str, name: str) -> Any:
 
 
 def source(module: str, name: str, count: int, threads: int) -> Source:
-    """The kernel of ``numbagrad.<module>`` of a name, with so many words and the number of units.
+    """The kernel of ``numbagrad.<module>`` of a name, with so many arguments, and their total.
 
     Raises:
         NotImplementedError: for one that needs what only a CPU has.
@@ -90,16 +90,16 @@ def source(module: str, name: str, count: int, threads: int) -> Source:
     transformer = _Words(names)
     definition = transformer.visit(definition)
     definition.decorator_list, definition.name = [], "units"
-    words = [f"w{k}" for k in range(count)]
-    parameters = [ast.arg(x) for x in (*words, "lo", "hi")]
-    definition.args = ast.arguments([], parameters, None, [], [], None, [])
+    parameters = [f"w{k}" for k in range(count)]
+    taken = [ast.arg(x) for x in (*parameters, "lo", "hi")]
+    definition.args = ast.arguments([], taken, None, [], [], None, [])
     # What the text names besides: constants, and the dtypes that stand for its variables.
     given = [f"{x} = {names[x]}" for x in sorted(set(function.__code__.co_names)) if x in names
              and _is_plain(x, names[x])]  # fmt: skip
-    called = ", ".join([*words, "unit", "unit + 1"])
+    called = ", ".join([*parameters, "unit", "unit + 1"])
     body = ["for unit in range(cuda.grid(1), total, cuda.gridsize(1)):", f"    units({called})"]
     text = [f"# {module}.{name}", *given, "", "", ast.unparse(ast.fix_missing_locations(tree))]
-    text += ["", "", f"def kernel({', '.join([*words, 'total'])}):", *indented(1, body), ""]
+    text += ["", "", f"def kernel({', '.join([*parameters, 'total'])}):", *indented(1, body), ""]
     return Source(name, "\n".join(text), threads)
 
 

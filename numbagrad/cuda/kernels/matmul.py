@@ -15,8 +15,8 @@ from ..driver.source import Source
 from .pointwise import NUMBER, Body, Operand, function_text, number_text
 from .text import indented, loaded, loaded_as, numba_name, stored
 
-#: The words of a product, before those of an epilogue.
-WORDS = (
+#: The parameters of a product, before those of an epilogue.
+PARAMETERS = (
     "at_a", "at_b", "at_c", "rows", "columns", "depth", "tiles", "across", "of_matrix", "inner",
     "a_row", "a_column", "b_row", "b_column", "c_row", "c_column",
     "a_outer", "a_inner", "b_outer", "b_inner", "c_outer", "c_inner",
@@ -49,7 +49,7 @@ class Shape:
 class Epilogue:
     """A formula over the result: its operands, of which ``result`` is the product itself.
 
-    ``at`` are the names of the words of operands in memory: an address and four strides each.
+    ``at`` are the names of the parameters of operands in memory: an address and four strides each.
     """
 
     inputs: tuple[Operand, ...]
@@ -59,18 +59,18 @@ class Epilogue:
     result: tuple[str, ...]
 
     @property
-    def words(self) -> list[str]:
-        """The names of its words."""
-        words = []
+    def parameters(self) -> list[str]:
+        """The names of its parameters."""
+        parameters = []
         for o in (*self.inputs, *self.outputs):
             if o.name in self.result:
                 continue
-            words += [f"word_{o.name}"] if o.walk == NUMBER else strided_words(o.name)
-        return words
+            parameters += [f"word_{o.name}"] if o.walk == NUMBER else strided_parameters(o.name)
+        return parameters
 
 
-def strided_words(name: str) -> list[str]:
-    """The words of an operand of an epilogue: address, and strides of batch, rows and columns."""
+def strided_parameters(name: str) -> list[str]:
+    """Those of an operand of an epilogue: address, and strides of batch, rows and columns."""
     return [f"at_{name}", *[f"s{d}_{name}" for d in range(4)]]
 
 
@@ -89,11 +89,11 @@ def source(
     threads side by side read these.
     """
     kind = numba_name(loaded_as(dtype))
-    words = [*WORDS, *(epilogue.words if epilogue is not None else [])]
+    parameters = [*PARAMETERS, *(epilogue.parameters if epilogue is not None else [])]
     text = [f"# {name} of {dtype}: squares of {shape.square}, {shape.tile} x {shape.tile} a thread"]
     if epilogue is not None:
         text += [function_text(list(epilogue.inputs), epilogue.body), "", *_finish(epilogue, kind)]
-    text += [f"def kernel({', '.join(words)}):"]
+    text += [f"def kernel({', '.join(parameters)}):"]
     text += indented(1, shared(shape, kind))
     text += ["    for unit in range(cuda.blockIdx.x, tiles, cuda.gridDim.x):"]
     text += indented(2, _begin(shape, kind))
@@ -230,7 +230,7 @@ def _end(
             if epilogue is not None:
                 if dtype != loaded_as(dtype):
                     value = f"rounded({value}, {dtype})"
-                given = ", ".join([value, "outer", "batch", "row", "column", *epilogue.words])
+                given = ", ".join([value, "outer", "batch", "row", "column", *epilogue.parameters])
                 inside.append(f"finish({given})")
             lines += [
                 f"row = first_row + down + {i * shape.side}",
@@ -243,7 +243,7 @@ def _end(
 
 def _finish(epilogue: Epilogue, kind: str) -> list[str]:
     """The function ``finish``: the epilogue at one element of the result, ``value``."""
-    words = ", ".join(["value", "outer", "batch", "row", "column", *epilogue.words])
+    parameters = ", ".join(["value", "outer", "batch", "row", "column", *epilogue.parameters])
     kinds = dict(epilogue.kinds)
     lines = []
 
@@ -264,4 +264,4 @@ def _finish(epilogue: Epilogue, kind: str) -> list[str]:
     given = ", ".join([o.name for o in epilogue.inputs])
     lines.append(f"{made} = element({given})")
     lines += [stored(position(o), f"value_{o.name}", o.dtype) for o in epilogue.outputs]
-    return [f"def finish({words}):", *indented(1, lines), "", ""]
+    return [f"def finish({parameters}):", *indented(1, lines), "", ""]

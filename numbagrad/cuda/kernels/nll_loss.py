@@ -1,7 +1,7 @@
 """Negative log likelihood: factors of elements, the entries of their classes, and gradients.
 
-The words are those of the kernels of these names in ``numbagrad.kernels.losses.nll_loss``. Sums are
-taken in segments, a block each, which a second launch joins in their order. Whether targets are
+Parameters are those of the kernels of these names in ``numbagrad.kernels.losses.nll_loss``. Sums
+are taken in segments, a block each, which a second launch joins in their order. Whether targets are
 classes was not waited for (``cuda/asserts.py``), so nothing beyond the classes is read or written.
 """
 
@@ -18,8 +18,8 @@ _POSITION = [
 ]
 
 
-def _made(name: str, dtype: str, words: str, body: list[str], threads: int) -> Source:
-    text = [f"# {name} of {dtype}", *INSIDE, f"def kernel({words}):", *indented(1, body), ""]
+def _made(name: str, dtype: str, parameters: str, body: list[str], threads: int) -> Source:
+    text = [f"# {name} of {dtype}", *INSIDE, f"def kernel({parameters}):", *indented(1, body), ""]
     return Source(name, "\n".join(text), threads)
 
 
@@ -31,7 +31,7 @@ def _shared(threads: int, lanes: int) -> list[str]:
 
 
 def _segments(
-    dtype: str, name: str, words: str, step: list[str], threads: int, lanes: int
+    dtype: str, name: str, parameters: str, step: list[str], threads: int, lanes: int
 ) -> Source:
     """The kernel that sums segments: ``step`` adds element ``k`` of ``target`` to ``total``."""
     body = [
@@ -45,7 +45,7 @@ def _segments(
         "    if thread == 0:",
         "        store(partials, unit, total, float64)",
     ]
-    return _made(name, dtype, f"partials, {words}, number, segments, length", body, threads)
+    return _made(name, dtype, f"partials, {parameters}, number, segments, length", body, threads)
 
 
 def _sum_of_partials(threads: int, lanes: int) -> list[str]:
@@ -64,8 +64,8 @@ def partial_counts_source(dtype: str, weighted: bool, threads: int, lanes: int) 
     if weighted:
         value = f"float64(load(weights, inside(target, classes), {numba_name(dtype)}))"
     step = ["if target != ignored:", f"    total += {value}"]
-    words = "targets, weights, classes, ignored"
-    return _segments(dtype, "partial_counts", words, step, threads, lanes)
+    parameters = "targets, weights, classes, ignored"
+    return _segments(dtype, "partial_counts", parameters, step, threads, lanes)
 
 
 def partial_losses_source(dtype: str, threads: int, lanes: int) -> Source:
@@ -77,8 +77,8 @@ def partial_losses_source(dtype: str, threads: int, lanes: int) -> Source:
         *indented(1, [*_POSITION, f"value = -float64(load(source, position, {kind})) * value"]),
         "total += value",
     ]
-    words = "source, targets, factors, classes, inner, ignored"
-    return _segments(dtype, "partial_losses", words, step, threads, lanes)
+    parameters = "source, targets, factors, classes, inner, ignored"
+    return _segments(dtype, "partial_losses", parameters, step, threads, lanes)
 
 
 def factors_source(dtype: str, threads: int, lanes: int) -> Source:
@@ -101,8 +101,8 @@ def factors_source(dtype: str, threads: int, lanes: int) -> Source:
         f"            value = float64(load(weights, inside(target, classes), {kind}))",
         f"    store(factor, k, {passed('(value / divisor)', dtype)}, {kind})",
     ]
-    words = "factor, targets, number, ignored, weights, classes, partials, segments"
-    return _made("factors", dtype, words, body, threads)
+    parameters = "factor, targets, number, ignored, weights, classes, partials, segments"
+    return _made("factors", dtype, parameters, body, threads)
 
 
 def total_source(dtype: str, threads: int, lanes: int) -> Source:
@@ -127,8 +127,8 @@ def elements_source(dtype: str, threads: int, lanes: int) -> Source:
         *indented(2, [*_POSITION, f"value = {computed}(-load(source, position, {kind}) * value)"]),
         f"    store(output, k, {passed('value', dtype)}, {kind})",
     ]
-    words = "output, source, targets, factors, classes, inner, ignored, total"
-    return _made("elements", dtype, words, body, threads)
+    parameters = "output, source, targets, factors, classes, inner, ignored, total"
+    return _made("elements", dtype, parameters, body, threads)
 
 
 def placed_source(dtype: str, threads: int, lanes: int) -> Source:
@@ -145,5 +145,5 @@ def placed_source(dtype: str, threads: int, lanes: int) -> Source:
         f"        value = {computed}(-load(grad, k * step, {kind}) * load(factors, k, {kind}))",
         f"    store(output, at, {passed('value', dtype)}, {kind})",
     ]
-    words = "output, grad, targets, factors, classes, inner, ignored, step, total"
-    return _made("placed", dtype, words, body, threads)
+    parameters = "output, grad, targets, factors, classes, inner, ignored, step, total"
+    return _made("placed", dtype, parameters, body, threads)

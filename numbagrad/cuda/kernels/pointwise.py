@@ -79,18 +79,18 @@ def source(
 ) -> Source:
     """The kernel of a formula; ``kinds`` are the dtypes in which inputs reach it.
 
-    The words are the number of elements, sizes (of strided operands, outermost first), and for
+    The parameters are the number of elements, sizes (of strided operands, outermost first), and for
     each operand its address and strides in bytes, or the bits of a number.
     """
     operands = [*inputs, *outputs]
-    words = ["total"]
+    parameters = ["total"]
     strided = [o for o in operands if o.walk == STRIDED]
     if strided:
-        words += [f"n{d}" for d in range(dimensions)]
+        parameters += [f"n{d}" for d in range(dimensions)]
     for o in operands:
-        words += [f"word_{o.name}"] if o.walk == NUMBER else [f"at_{o.name}"]
+        parameters += [f"word_{o.name}"] if o.walk == NUMBER else [f"at_{o.name}"]
         if o.walk == STRIDED:
-            words += [f"s{d}_{o.name}" for d in range(dimensions)]
+            parameters += [f"s{d}_{o.name}" for d in range(dimensions)]
     once = [
         f"{o.name} = {number_text(o, kinds[o.name])}"
         if o.walk == NUMBER
@@ -105,7 +105,7 @@ def source(
         walk = _in_groups(inputs, outputs, kinds, loop)
     described = ", ".join([f"{o.name} {o.dtype} {o.walk}" for o in operands])
     text = [f"# {name}: {described}", function_text(inputs, body), ""]
-    text += [f"def kernel({', '.join(words)}):", *indented(1, [*once, *walk]), ""]
+    text += [f"def kernel({', '.join(parameters)}):", *indented(1, [*once, *walk]), ""]
     return Source(name, "\n".join(text), threads)
 
 

@@ -14,7 +14,7 @@ from .text import indented, loaded, loaded_as, numba_name, stored
 LARGEST, SUMS, SPREAD = "largest", "window_sums", "spread_sums"
 
 #: ``planes`` of ``s0 * s1 * s2`` elements, with ``c0 * c1 * c2`` windows each.
-WORDS = ("at_out", "at_source", "planes", "s0", "s1", "s2", "c0", "c1", "c2")
+PARAMETERS = ("at_out", "at_source", "planes", "s0", "s1", "s2", "c0", "c1", "c2")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ def source(s: Signature) -> Source:
     sizes = "c0 * c1 * c2" if s.what in (LARGEST, SUMS) else "s0 * s1 * s2"
     text = [
         f"# {s.what} of {s.dtype}: kernel {s.kernel}, stride {s.stride}, padding {s.padding}",
-        f"def kernel({', '.join(WORDS)}):",
+        f"def kernel({', '.join(PARAMETERS)}):",
         f"    for unit in range(cuda.grid(1), planes * {sizes}, cuda.gridsize(1)):",
         *indented(2, body),
         "",

@@ -52,14 +52,14 @@ class Formulas:
     uses: frozenset[str]
 
 
-def _words(s: Signature) -> list[str]:
-    words = ["at_in", "at_out", "at_shift", "word_p", "count", "outputs", "segments", "length",
+def _parameters(s: Signature) -> list[str]:
+    parameters = ["at_in", "at_out", "at_shift", "word_p", "count", "outputs", "segments", "length",
              "elements"]  # fmt: skip
     for d in range(s.kept):
-        words += [f"kept_n{d}", f"kept_s{d}", f"kept_o{d}"]
+        parameters += [f"kept_n{d}", f"kept_s{d}", f"kept_o{d}"]
     for d in range(s.reduced):
-        words += [f"reduced_n{d}", f"reduced_s{d}"]
-    return words
+        parameters += [f"reduced_n{d}", f"reduced_s{d}"]
+    return parameters
 
 
 def _position(s: Signature) -> list[str]:
@@ -123,7 +123,7 @@ def source(s: Signature, formulas: Formulas) -> Source:
             *indented(1, end),
         ]
     header = f"# {s.name}: {s.stored} -> {s.result}, {s.walk}, combined in {s.state}"
-    text = [header, f"def kernel({', '.join(_words(s))}):"]
+    text = [header, f"def kernel({', '.join(_parameters(s))}):"]
     text += indented(1, [*once, *loop, *indented(1, inside)])
     return Source(s.name, "\n".join([*text, ""]), s.threads)
 
@@ -145,7 +145,7 @@ def selection_source(s: Signature) -> Source:
         above = f"({x} {comparison} {best}) | (({x} != {x}) & ({best} == {best}))"
         return f"({k} >= 0) & (({index} < 0) | ({above}) | ({first}))"
 
-    words = ["at_index" if x == "at_shift" else x for x in _words(s)]
+    parameters = ["at_index" if x == "at_shift" else x for x in _parameters(s)]
     begin = [
         "result = unit",
         *_position(s),
@@ -183,6 +183,9 @@ def selection_source(s: Signature) -> Source:
         inside += through_shared_memory(kept, s.lanes, s.threads // s.lanes)
         inside += exchanging({"x": "best", "k": "index"}, chosen, s.threads // s.lanes)
         inside += ["if thread == 0:", *indented(1, end)]
-    text = [f"# {s.name} of {s.stored} with indices, {s.walk}", f"def kernel({', '.join(words)}):"]
+    text = [
+        f"# {s.name} of {s.stored} with indices, {s.walk}",
+        f"def kernel({', '.join(parameters)}):",
+    ]
     text += indented(1, [*once, *loop, *indented(1, inside)])
     return Source(s.name, "\n".join([*text, ""]), s.threads)

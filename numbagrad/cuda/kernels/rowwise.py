@@ -14,7 +14,7 @@ from .text import indented, numba_name
 from .warps import joined
 
 
-def _words(inputs: list[str]) -> list[str]:
+def _parameters(inputs: list[str]) -> list[str]:
     return [*[f"at_{name}" for name in (*inputs, "out")], "outer_size", "size", "inner"]
 
 
@@ -54,6 +54,6 @@ def stages_source(
                 lines += joined(x, how, threads, lanes)
         lines += [line for line in stage.after if isinstance(line, str)]
     walk = "columns" if by_columns else "rows"
-    text = [f"# {name} of {dtype}, by {walk}", f"def kernel({', '.join(_words(inputs))}):"]
+    text = [f"# {name} of {dtype}, by {walk}", f"def kernel({', '.join(_parameters(inputs))}):"]
     text += indented(1, [*once, *head, *indented(1, lines)])
     return Source(name, "\n".join([*text, ""]), threads)

@@ -36,10 +36,10 @@ def scan_source(
         f"state = {kind}({step[1]})",
         stored("at_out, i", "state", result),
     ]
-    words = [*[f"at_{x}" for x in (*inputs, "out")], "outer_size", "size", "inner"]
+    parameters = [*[f"at_{x}" for x in (*inputs, "out")], "outer_size", "size", "inner"]
     body = [*_BEGIN, f"    state = {kind}({start})", "    for k in range(size):"]
     text = [f"# {name}: {given} -> {result}{', from the end' * reverse}"]
-    text += [f"def kernel({', '.join(words)}):", *indented(1, [*body, *indented(2, inside)])]
+    text += [f"def kernel({', '.join(parameters)}):", *indented(1, [*body, *indented(2, inside)])]
     return Source(name, "\n".join([*text, ""]), threads)
 
 
@@ -57,7 +57,7 @@ def running_extremum_source(name: str, dtype: str, threads: int) -> Source:
         "store(at_index, i, index, int64)",
     ]
     start = [f"best = load(at_x, begin, {kind})", "index = int64(0)", "for k in range(size):"]
-    words = "at_x, at_out, at_index, outer_size, size, inner"
-    text = [f"# {name} of {dtype}, computed in {loaded_as(dtype)}", f"def kernel({words}):"]
+    parameters = "at_x, at_out, at_index, outer_size, size, inner"
+    text = [f"# {name} of {dtype}, computed in {loaded_as(dtype)}", f"def kernel({parameters}):"]
     text += indented(1, [*_BEGIN, *indented(1, [*start, *indented(1, inside)])])
     return Source(name, "\n".join([*text, ""]), threads)
