@@ -407,3 +407,44 @@ def test_an_integer_that_is_returned_or_kept():
     _, found, kept = compiled(*counted(1)[:1], 6)
     assert (found, kept) == ([6, 7, 3.0], {"step": 12})
     assert [type(each) for each in (*found, kept["step"])] == [int, int, float, int]
+
+
+class Kept:
+    """What a step keeps, in every kind of container."""
+
+    __slots__ = ("__dict__", "slot")
+
+    def __init__(self):
+        self.rows, self.named, self.seen = [], {}, set()
+        self.last = collections.OrderedDict(first=0, second=0)
+
+    def keep(self, s):
+        self.rows.append((1, s))
+        self.rows.append({"s": s, "more": [s + 1]})
+        self.named[s] = self.last["second"] = s
+        self.seen.add(s)
+        self.slot = self.attribute = s * 2
+        self.function = lambda: s
+
+    def numbers(self):
+        (_, pair), row = self.rows
+        return [
+            pair, row["s"], *row["more"], *self.named, *self.named.values(), *self.last.values(),
+            *self.seen, self.slot, self.attribute, self.function(),
+        ]  # fmt: skip
+
+
+def test_numbers_that_a_call_keeps_are_plain_ones():
+    kept = Kept()
+
+    def function(x, s):
+        if s > 1:
+            kept.keep(s)
+        return x * s
+
+    compiled = torch.compile(function)
+    for s in (0.5, 1.5):
+        compiled(torch.ones(2), s)
+    assert {type(each) for each in kept.numbers()} == {float, int}
+    assert kept.numbers() == [1.5, 1.5, 2.5, 1.5, 1.5, 0, 1.5, 1.5, 3.0, 3.0, 1.5]
+    assert json.loads(json.dumps(kept.rows)) == [[1, 1.5], {"s": 1.5, "more": [2.5]}]

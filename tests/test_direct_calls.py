@@ -276,3 +276,53 @@ def test_a_capture_in_another_thread_does_not_see_it():
     outer = torch.compile(lambda a: compiled(a) * 2)
     for k in range(4):
         assert outer(torch.full((2,), float(k))).tolist() == [2.0 * (k + 1)] * 2
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        lambda: torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x),
+        torch.autograd.graph.save_on_cpu,
+        torch.autograd.graph.allow_mutation_on_saved_tensors,
+        torch.autograd.detect_anomaly,
+    ],
+    ids=["hooks", "on_cpu", "mutation", "anomaly"],
+)
+@pytest.mark.filterwarnings("ignore:Anomaly")
+def test_nodes_that_somebody_looks_at_are_those_of_the_function(context):
+    own = torch.ones(2, 2, requires_grad=True)
+
+    def function(a):
+        return (a @ own).tanh()
+
+    compiled = torch.compile(function)
+    for _ in range(2):  # before it has a program, and behind that
+        with context():
+            result = compiled(torch.ones(2, 2))
+            assert result.grad_fn.name() == "TanhBackward0"
+            result.sum().backward()
+        results = [compiled(torch.ones(2, 2)) for _ in range(3)]
+        assert results[-1].grad_fn.name() == "CompiledFunctionBackward"
+
+
+def test_hooks_that_are_written_into_the_tables_of_every_module_are_noticed():
+    tables, layer = torch.nn.modules.module, torch.nn.Linear(2, 2)
+    own, names = torch.ones(2, 2), []
+    compiled = direct(layer.forward, own)
+    whole = torch.compile(lambda a: layer(a))
+    before = whole(own)
+    tables._global_forward_hooks[-1] = lambda module, given, result: result * 2
+    try:
+        assert torch.equal(layer(own), before * 2)
+        assert torch.equal(whole(own), before * 2)
+        assert not answered(compiled, own)
+    finally:
+        tables._global_forward_hooks.clear()
+    assert torch.equal(whole(own), before)
+    table = tables._global_module_registration_hooks
+    table.update({-1: lambda module, name, part: names.append(name)})
+    try:
+        torch.nn.Sequential(layer)
+    finally:
+        table.clear()
+    assert names == ["0"]

@@ -122,7 +122,6 @@ class detect_anomaly:
         anomaly.set(self.prev, self.prev_check_nan)
 
 
-@watching.watcher
 def note_origin(node: Any) -> None:
     """Note where a node is made, and by which node if that is in a backward."""
     if not anomaly.enabled:
@@ -132,6 +131,9 @@ def note_origin(node: Any) -> None:
     walk = grad_mode.walk
     if walk is not None and walk.node is not None:
         metadata[_PARENT] = walk.node
+
+
+watching.watcher(note_origin, switch=is_anomaly_enabled)
 
 
 def _caller() -> Any:

@@ -33,6 +33,7 @@ from .captured_call import CapturedCall
 from .change_finder import ChangeFinder
 from .effects import Live, Position, Unusable
 from .effects_of_call import EffectsOfCall
+from .escaped_numbers import put_plain_numbers
 from .memory_layout import Layout, shared
 from .reachable_state import ReachableState
 from .settings import global_settings
@@ -108,6 +109,15 @@ class CallCapture:
 
     def run(self) -> tuple[Any, CapturedCall | None, str]:
         """The result of the call; what later calls can use, or None and why not."""
+        try:
+            return self._run()
+        finally:
+            self.trace.let_go()
+            escaped = self.numbers.escaped()
+            if escaped:
+                put_plain_numbers(escaped)
+
+    def _run(self) -> tuple[Any, CapturedCall | None, str]:
         trace = self.trace
         reachable = self._reachable = ReachableState(
             {"the function": self.function}, self.leaves, self._states.idle, self._states.ran
@@ -148,7 +158,6 @@ class CallCapture:
             return result, None, "a list, dict or dataclass among the arguments, which it changes"
         changed = self._changed(reachable)
         if changed is not None:
-            reachable.forget_input_numbers()
             self.may_settle = True
             self.changed_at = finder.found
             return result, None, f"a change during the call, of {changed}"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..autograd.hooks.watching import seen_here
 from ..device import device
 from ..dtype import dtype
 from ..executor import capture
@@ -172,8 +173,9 @@ class CompiledFunction:
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that the quick way does not take."""
         # Inside of another compiled function this one is a part of what that does; a selective
-        # checkpoint asks about each operator.
-        if self._given_up or not NATIVE or capture.needs_operators() or contexts.here():
+        # checkpoint asks about each operator, and hooks of saved tensors see each node.
+        asked = capture.needs_operators() or contexts.here() or seen_here()
+        if self._given_up or not NATIVE or asked:
             return self._function(*args, **kwargs)
         if self._broken is not None:
             return self._run_pieces(args, kwargs)

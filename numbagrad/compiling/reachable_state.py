@@ -16,13 +16,12 @@ from typing import Any
 from ..native.frames import functions_of, is_told
 from ..nn.module_hooks import EVERY_MODULE
 from ..optim.optimizer import Optimizer
-from ..program.compiled_guards import Entries, Guards
-from ..program.input_numbers import is_given
+from ..program.compiled_guards import Guards
 from ..random import Generator, default_generator
 from ..tensor import Tensor
 from .classes import is_a
 from .code_names import line_with, names_of
-from .guarded_parts import contents_of_cell, extras_of
+from .guarded_parts import extras_of
 from .walk import ALWAYS, Walk
 from .watched import Assigned, Watched, form_of
 
@@ -83,22 +82,6 @@ class ReachableState(Walk):
     def optimizers(self) -> list[Optimizer]:
         """The optimizers among it."""
         return [each for each in self.reached.values() if is_a(each, Optimizer)]
-
-    def forget_input_numbers(self) -> None:
-        """Put ordinary floats where a captured call left numbers that say how they are used."""
-        for watched in self.watched:
-            container = watched.container
-            if is_a(container, Entries):
-                container = container.dictionary
-            if is_a(container, types.CellType):
-                for value in contents_of_cell(container):
-                    if is_given(value):
-                        container.cell_contents = value.plain()
-            elif is_a(container, (dict, list)):
-                entries = container.items() if is_a(container, dict) else enumerate(container)
-                for key, value in list(entries):
-                    if is_given(value):
-                        container[key] = value.plain()
 
     # --- whether it is what it was ----------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = [
     "acquire_lock", "address_of", "callback", "function_at", "keep_for_ever", "new_held_lock",
-    "release_lock", "start_thread", "thread_state",
+    "release_lock", "set_item_of_tuple", "start_thread", "thread_state",
 ]  # fmt: skip
 
 _thread_state = ctypes.pythonapi.PyThreadState_Get
@@ -64,6 +64,21 @@ def function_at(address: int) -> Callable[[int], None]:
 def keep_for_ever(value: Any) -> None:
     """Take a reference that is never given back: compiled code looks until the process is gone."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
+
+
+def set_item_of_tuple(holder: tuple[Any, ...], index: int, value: Any) -> None:
+    """Put an object in the place of another one in a tuple, which others may refer to.
+
+    Raises:
+        RuntimeError: if items of tuples lie elsewhere in this interpreter.
+    """
+    items = (ctypes.c_void_p * len(holder)).from_address(id(holder) + tuple.__basicsize__)
+    before = holder[index]
+    if items[index] != id(before):
+        raise RuntimeError("the items of a tuple are not where CPython has them")
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
+    items[index] = id(value)
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(before))
 
 
 def new_held_lock() -> int:

@@ -37,6 +37,26 @@ TABLES = (
 )  # fmt: skip
 
 
+class _HooksOfRegistration(OrderedDict[int, Any]):
+    """Hooks of every module that see what becomes part of one.
+
+    Libraries write into these tables as well; whoever does, calls and compiled code notice.
+    """
+
+    def __setitem__(self, key: int, hook: Any) -> None:
+        EVERY_MODULE.any = True
+        EVERY_MODULE.registration = object()
+        super().__setitem__(key, hook)
+
+
+class _HooksOfCalls(_HooksOfRegistration):
+    """Hooks of every module that run around its forward, or in its backward."""
+
+    def __setitem__(self, key: int, hook: Any) -> None:
+        EVERY_MODULE.of_calls = True
+        super().__setitem__(key, hook)
+
+
 class HooksOfEveryModule:
     """The hooks that run for every module; they come before those of the module itself."""
 
@@ -47,36 +67,23 @@ class HooksOfEveryModule:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.forward_pre: OrderedDict[int, Any] = OrderedDict()
-        self.forward: OrderedDict[int, Any] = OrderedDict()
+        self.forward_pre = _HooksOfCalls()
+        self.forward = _HooksOfCalls()
         self.forward_with_kwargs: OrderedDict[int, bool] = OrderedDict()
         self.forward_always_called: OrderedDict[int, bool] = OrderedDict()
-        self.backward_pre: OrderedDict[int, Any] = OrderedDict()
-        self.backward: OrderedDict[int, Any] = OrderedDict()
+        self.backward_pre = _HooksOfCalls()
+        self.backward = _HooksOfCalls()
         #: Whether backward hooks see whole modules, or the nodes of outputs; None before the first.
         self.is_full_backward: bool | None = None
         #: Hooks that see what becomes part of a module.
-        self.parameters: OrderedDict[int, Any] = OrderedDict()
-        self.buffers: OrderedDict[int, Any] = OrderedDict()
-        self.modules: OrderedDict[int, Any] = OrderedDict()
+        self.parameters = _HooksOfRegistration()
+        self.buffers = _HooksOfRegistration()
+        self.modules = _HooksOfRegistration()
         #: Whether there may be one, and one that runs in calls of modules: set by the first
         #: registration and never taken back, so that calls without hooks ask for one flag.
         self.any = self.of_calls = False
         #: Another object after each registration, so that compiled code notices one by a word.
         self.registration = object()
-
-    def add(self, table: OrderedDict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
-        """Register a hook in one of the tables that calls of modules look through."""
-        self.of_calls = True
-        return self.add_watcher(table, hook)
-
-    def add_watcher(
-        self, table: OrderedDict[int, Any], hook: Callable[..., Any]
-    ) -> RemovableHandle:
-        """Register a hook in one of the tables that modules look through that are put together."""
-        self.any = True
-        self.registration = object()
-        return add_hook(table, hook)
 
     def add_backward(self, hook: Callable[..., Any], full: bool) -> RemovableHandle:
         """Register a hook of backward, of one kind with those that were registered before."""
@@ -86,7 +93,7 @@ class HooksOfEveryModule:
                 "hook. Please use only one of them."
             )
         self.is_full_backward = full
-        return self.add(self.backward, hook)
+        return add_hook(self.backward, hook)
 
 
 EVERY_MODULE = HooksOfEveryModule()
@@ -94,7 +101,7 @@ EVERY_MODULE = HooksOfEveryModule()
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, args)`` before the forward of every module."""
-    return EVERY_MODULE.add(EVERY_MODULE.forward_pre, hook)
+    return add_hook(EVERY_MODULE.forward_pre, hook)
 
 
 def register_module_forward_hook(
@@ -105,7 +112,7 @@ def register_module_forward_hook(
     With ``with_kwargs``, ``hook(module, args, kwargs, output)``; with ``always_call`` also when
     ``forward`` raises.
     """
-    handle = EVERY_MODULE.add(EVERY_MODULE.forward, hook)
+    handle = add_hook(EVERY_MODULE.forward, hook)
     if with_kwargs:
         EVERY_MODULE.forward_with_kwargs[handle.id] = True
     if always_call:
@@ -115,7 +122,7 @@ def register_module_forward_hook(
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, grad_output)`` before the backward of every module."""
-    return EVERY_MODULE.add(EVERY_MODULE.backward_pre, hook)
+    return add_hook(EVERY_MODULE.backward_pre, hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -141,7 +148,7 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Rem
 
     What the hook returns, if it is not None, is registered instead.
     """
-    return EVERY_MODULE.add_watcher(EVERY_MODULE.parameters, hook)
+    return add_hook(EVERY_MODULE.parameters, hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -149,7 +156,7 @@ def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Remova
 
     What the hook returns, if it is not None, is registered instead.
     """
-    return EVERY_MODULE.add_watcher(EVERY_MODULE.buffers, hook)
+    return add_hook(EVERY_MODULE.buffers, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -157,7 +164,7 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
 
     What the hook returns, if it is not None, is registered instead.
     """
-    return EVERY_MODULE.add_watcher(EVERY_MODULE.modules, hook)
+    return add_hook(EVERY_MODULE.modules, hook)
 
 
 def as_hooks_say(hooks: OrderedDict[int, Any], module: Module, name: str, value: Any) -> Any:
@@ -288,7 +295,8 @@ def _backward_hooks(module: Module) -> tuple[list[Any], list[Any]]:
         (EVERY_MODULE.is_full_backward, EVERY_MODULE.backward),
         (module._is_full_backward_hook, module._backward_hooks),
     ):
-        (full if is_full else old).extend(hooks.values())
+        if is_full is not None:  # without a kind, hooks that were written into a table do nothing
+            (full if is_full else old).extend(hooks.values())
     return full, old
 
 

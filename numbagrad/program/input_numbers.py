@@ -8,6 +8,7 @@ from: the trace puts a ``Number`` where one is an operand. Made by the trace for
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ class NumberInputs:
 
     def __init__(self, values: dict[int, float]):
         self.values = dict(values)
+        self._made: list[weakref.ref[InputNumber | InputInteger]] = []
         self.pinned: set[int] = set()
         self.computed: dict[int, Callable[[], float]] = {}
 
@@ -44,6 +46,15 @@ class NumberInputs:
         """The number at a place, which says how it is used."""
         values = self.values
         return _made(values[position], lambda: values[position], self, frozenset((position,)))
+
+    def note(self, number: InputNumber | InputInteger) -> None:
+        """Note a number that is given, or was computed of such."""
+        self._made.append(weakref.ref(number))
+
+    def escaped(self) -> tuple[Any, ...]:
+        """The numbers that somebody still refers to."""
+        found = [made() for made in self._made]
+        return tuple([number for number in found if number is not None])
 
     def merged(self, others: Sequence[float]) -> list[float]:
         """All numbers of a run, in order, where ``others`` are those that come from elsewhere."""
@@ -65,7 +76,7 @@ class _Given:
     is a number.
     """
 
-    __slots__ = ("compute", "inputs", "positions", "_value")
+    __slots__ = ("__weakref__", "compute", "inputs", "positions", "_value")
 
     compute: Callable[[], Any]
     inputs: NumberInputs
@@ -137,6 +148,7 @@ def _made(
         value = int(value)
     number: Any = (InputInteger if type(value) is int else InputNumber)(value)
     number.compute, number.inputs, number.positions = compute, inputs, positions
+    inputs.note(number)
     return number
 
 

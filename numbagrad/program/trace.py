@@ -171,6 +171,11 @@ class Trace:
         """Keep an object, so that its id stays its own."""
         self._kept.append(value)
 
+    def let_go(self) -> None:
+        """Let go of what only the call needed, once it is captured or was given up."""
+        self._kept.clear()
+        del self.when_walked  # which refers to who listens
+
     # --- memory -----------------------------------------------------------------------------------
 
     def memory(self, array: Array, made: bool = False) -> Memory:
@@ -213,9 +218,9 @@ class Trace:
             if dtype is None or not dtype.startswith("float"):  # others may not be whole
                 return value.concrete()
             if id(value) not in self.numbers:
-                value.inputs.computed[len(self.numbers)] = value.compute
+                compute = value.inputs.computed[len(self.numbers)] = value.compute
                 self._add(value, value.plain())
-                self.number_sources.append(lambda: (_of_64_bits(value.compute()),))
+                self.number_sources.append(lambda: (_of_64_bits(compute()),))
         return self.numbers.get(id(value), value)
 
     def _add(self, number: float, value: float) -> None:

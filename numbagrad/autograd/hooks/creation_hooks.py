@@ -64,10 +64,12 @@ def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
         _hooks.quiet = before
 
 
-@watching.watcher
 def _announce_complete(node: Node) -> None:
     if not node._announced_when_complete:
         announce(node)
+
+
+watching.watcher(_announce_complete, switch=stack)
 
 
 def announce(node: Node) -> None:

@@ -90,7 +90,6 @@ def restore(pairs: tuple[tuple[Hook, Hook], ...]) -> None:
         watching.change(changed)
 
 
-@watching.watcher
 def _pack_all(node: Any) -> None:
     """Pass all that a new node saves through the hooks that apply."""
     hooks = default_hooks()
@@ -99,6 +98,9 @@ def _pack_all(node: Any) -> None:
         for entry in node.saved:
             packed.append(pack(entry, node, hooks))
         node.saved = tuple(packed)
+
+
+watching.watcher(_pack_all, switch=stack)
 
 
 def pack(entry: Any, node: Any, hooks: tuple[Hook, Hook] | None) -> Any:

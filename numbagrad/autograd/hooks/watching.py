@@ -14,7 +14,9 @@ from typing import Any
 
 from ...executor import capture
 
-__all__ = ["INFERENCE_CELL", "change", "change_inference", "made", "mirror", "watcher"]
+__all__ = [
+    "INFERENCE_CELL", "change", "change_inference", "made", "mirror", "seen_here", "watcher",
+]  # fmt: skip
 
 #: How many watch: over all threads, since compiled code asks no thread.
 count = 0
@@ -26,6 +28,7 @@ INFERENCE_CELL: list[Any] = [0]
 
 #: Called as ``look(tensor)`` before a tensor is written in place while somebody watches.
 write_watchers: list[Callable[[Any], None]] = []
+_switches: list[Callable[[], object]] = []
 
 _lock = threading.RLock()
 _watchers: list[Callable[[Any], None]] = []
@@ -67,14 +70,27 @@ def change_inference(by: int) -> None:
         _write()
 
 
-def watcher(function: Callable[[Any], None], first: bool = False) -> Callable[[Any], None]:
+def watcher(
+    function: Callable[[Any], None],
+    first: bool = False,
+    switch: Callable[[], object] | None = None,
+) -> Callable[[Any], None]:
     """Have ``function(node)`` called for each node that is made while somebody watches.
 
     It has to ask itself whether it is switched on, and for this thread. One that shall see a node
-    whatever the others do with it, or raise, comes ``first``.
+    whatever the others do with it, or raise, comes ``first``. One to whom one node of a compiled
+    function is not as good as those of the function itself has a ``switch``, which says whether it
+    is on in this thread.
     """
     _watchers.insert(0 if first else len(_watchers), function)
+    if switch is not None:
+        _switches.append(switch)
     return function
+
+
+def seen_here() -> bool:
+    """Whether somebody has to see each node that an operator makes in this thread."""
+    return count != 0 and any([switch() for switch in _switches])
 
 
 def made(node: Any) -> None:
