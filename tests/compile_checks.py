@@ -14,6 +14,9 @@ import numbagrad as torch
 from numbagrad.compiling import CompileError
 from numbagrad.executor.mode import NATIVE
 
+#: Marks a test of what is fused or recorded, which nothing is without compiled launchers.
+needs_programs = pytest.mark.skipif(not NATIVE, reason="functions run as they are written")
+
 
 def programs(compiled):
     """How many programs a compiled function has."""

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
+from compile_checks import needs_programs
 
 import numbagrad as torch
-from numbagrad.executor.mode import NATIVE
 from numbagrad.nn.functional.class_loss import _class_loss
 
 F = torch.nn.functional
 INF, NAN = float("inf"), float("nan")
-
-needs_kernels = pytest.mark.skipif(not NATIVE, reason="programs are made of kernels")
 
 
 def in_two_steps(x, target, *rest):
@@ -72,7 +70,7 @@ def test_rows_of_infinities_and_nan():
         agree(scores, torch.full((6,), column, dtype=torch.int64), None, -100, "none")
 
 
-@needs_kernels
+@needs_programs
 def test_scores_are_passed_over_once_each_way():
     _class_loss.composite.forget()
     x = torch.randn(11, 6, requires_grad=True)
@@ -91,7 +89,7 @@ def test_scores_are_passed_over_once_each_way():
     assert all([memory.array.size == 11 for memory in kept])
 
 
-@needs_kernels
+@needs_programs
 @pytest.mark.parametrize("step", ["one loss", "two losses", "picked twice"])
 def test_in_compiled_programs(step):
     def loss_of(x, first, second):

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from compile_checks import needs_programs
 
 import numbagrad as torch
 from numbagrad import executor
@@ -67,6 +68,7 @@ def test_it_computes_what_its_definition_does(shape):
         agree(a, b)
 
 
+@needs_programs
 def test_a_call_is_one_launch_and_leaves_one_node():
     input, weight = operands(4, 6)
     made = cubed_norm(input, weight)
@@ -79,6 +81,7 @@ def test_a_call_is_one_launch_and_leaves_one_node():
     assert len(pair.forward.program.launches) == 1
 
 
+@needs_programs
 def test_nodes_of_the_library_are_named_as_those_of_torch():
     x, w = operands(4, 6)
     for weights in ((), (w, w)):  # of which a process may have met many other forms
@@ -87,6 +90,7 @@ def test_nodes_of_the_library_are_named_as_those_of_torch():
     assert F.layer_norm(x, (6,), w, w).grad_fn.name() == "NativeLayerNormBackward0"
 
 
+@needs_programs
 def test_a_signature_is_traced_once():
     found = operator()
     input, weight = operands(4, 6)
@@ -118,6 +122,7 @@ def test_another_size_compiles_nothing():
     assert compiled_kernels() == before
 
 
+@needs_programs
 def test_old_forms_are_let_go_of():
     found = operator()
     with torch.no_grad():
@@ -127,6 +132,7 @@ def test_old_forms_are_let_go_of():
     assert len(found.pairs) == MANY_FORMS
 
 
+@needs_programs
 def test_where_forms_are_many_one_is_traced_when_it_comes_back():
     found = operator()
     lengths = range(1, TRACED_AT_ONCE + 40)
@@ -165,6 +171,7 @@ def test_without_gradients_nothing_is_kept():
     assert made.grad_fn is None and not made.requires_grad
 
 
+@needs_programs
 def test_only_gradients_that_are_needed_are_made():
     input, weight = operands(4, 6)
     made = cubed_norm(input.detach(), weight)
@@ -210,6 +217,7 @@ def test_derivatives_of_every_order():
         total, expected = total.sum(), expected.sum()
 
 
+@needs_programs
 def test_what_the_backward_reads_may_depend_on_an_input_that_it_does_not_read():
     @composite("WeightedSumsBackward0")
     def weighted(input, weight):
@@ -361,6 +369,7 @@ def test_an_argument_that_cannot_be_hashed():
     assert scaled(torch.ones(3), {"scale": 3.0}).tolist() == [3, 3, 3]
 
 
+@needs_programs
 def test_a_composite_of_composites_has_one_node():
     @composite("TwiceBackward0")
     def twice(input, weight):
@@ -389,6 +398,7 @@ def test_hooks():
     assert not input.grad.any()
 
 
+@needs_programs
 def test_nobody_sees_how_it_is_traced():
     operator()
     saved = []
@@ -458,6 +468,7 @@ def test_threads():
     assert not wrong
 
 
+@needs_programs
 def test_a_profile_shows_what_runs():
     input, weight = operands(40, 60)
     cubed_norm(input, weight)

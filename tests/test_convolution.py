@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from compile_checks import needs_programs
 
 import numbagrad as torch
 from numbagrad.executor.families import convolution as executor
@@ -340,6 +341,7 @@ def test_biases_that_are_not_contiguous(name, transposed):
     assert function(input, weight, bias).equal(function(input, weight, bias.clone()))
 
 
+@needs_programs
 def test_a_program_holds_the_kernels():
     """A compiled training step runs convolutions as launches: nothing of them is Python."""
     layer = torch.nn.Conv2d(3, 4, 3, padding=1)
