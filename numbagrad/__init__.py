@@ -82,6 +82,7 @@ from .ops.views.expand import *
 from .ops.reductions.extremum import *
 from .ops.writing.foreach import *
 from .ops.creation.from_data import *
+from .ops.creation.from_memory import *
 from .ops.pointwise.functions import *
 from .ops.pointwise.selection import *
 from .ops.pointwise import python_operators as _python_operators
@@ -114,6 +115,7 @@ from .ops.reductions.softmax import *
 from .ops.reductions.sorting import *
 from .ops.views.splitting import *
 from .ops.reductions.statistics import *
+from .ops.linear_algebra.norm import *
 from .ops.conversion.storage import *
 from .ops.views.strided import *
 from .ops.methods.subclass import *

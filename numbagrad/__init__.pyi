@@ -184,9 +184,10 @@ from numbagrad.ops.creation.filled import full_like as full_like
 from numbagrad.ops.creation.filled import scalar_tensor as scalar_tensor
 from numbagrad.ops.creation.from_data import as_tensor as as_tensor
 from numbagrad.ops.creation.from_data import asarray as asarray
-from numbagrad.ops.creation.from_data import from_numpy as from_numpy
-from numbagrad.ops.creation.from_data import frombuffer as frombuffer
 from numbagrad.ops.creation.from_data import tensor as tensor
+from numbagrad.ops.creation.from_memory import from_dlpack as from_dlpack
+from numbagrad.ops.creation.from_memory import from_numpy as from_numpy
+from numbagrad.ops.creation.from_memory import frombuffer as frombuffer
 from numbagrad.ops.creation.random import get_rng_state as get_rng_state
 from numbagrad.ops.creation.random import randperm as randperm
 from numbagrad.ops.creation.random import set_rng_state as set_rng_state
@@ -274,7 +275,6 @@ from numbagrad.switches import set_num_interop_threads as set_num_interop_thread
 from numbagrad.switches import use_deterministic_algorithms as use_deterministic_algorithms
 from numbagrad.tensor.tensor import Tensor as Tensor
 from numbagrad.untyped_storage import UntypedStorage as UntypedStorage
-from numbagrad.utils.dlpack import from_dlpack as from_dlpack
 from numbagrad.utils.dlpack import to_dlpack as to_dlpack
 from numbagrad.warn_once import is_warn_always_enabled as is_warn_always_enabled
 from numbagrad.warn_once import set_warn_always as set_warn_always

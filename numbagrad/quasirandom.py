@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .dtype import get_default_dtype
-from .ops.creation.from_data import from_numpy
+from .ops.creation.from_memory import from_numpy
 from .ops.creation.random import randint
 from .random import Generator
 from .sobol_numbers import INITIAL

@@ -187,7 +187,7 @@ def test_from_numpy_keeps_its_shape_when_the_array_gets_another():
 
 
 def test_read_only_memory_is_taken_with_a_warning(monkeypatch):
-    monkeypatch.setattr("numbagrad.ops.creation.from_data._warned_of_read_only", False)
+    monkeypatch.setattr("numbagrad.ops.creation.from_memory._warned_of_read_only", False)
     with pytest.warns(UserWarning, match="not writable"):
         torch.from_numpy(np.broadcast_to(np.zeros(1), (3,)))
 

@@ -261,7 +261,10 @@ def _is_found(module: types.ModuleType, name: str) -> bool:
     """Whether a name is one that a module imports when it is asked for it."""
     if name.startswith("_") or _home(module.__name__, name) is not None:
         return False
-    value = getattr(module, name)
+    try:
+        value = getattr(module, name)
+    except ImportError:  # a module for a package that is not installed
+        return False
     defined = getattr(value, "__module__", None) or ""
     return isinstance(value, _Absent) or defined.startswith("numbagrad")
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import random as numbers
 from .. import random_filling as filling
+from ..backend import backend_for
 from ..device import device as Device
 from ..dtype import name_of
 from ..executor import capture
@@ -148,9 +149,7 @@ class _Downloading(Generator):
 
     def fill_elsewhere(self, name: str, array: np.ndarray[Any, Any], arguments: Any) -> None:
         """Draw on the GPU, and copy from there."""
-        from .backend import BACKEND
-
-        there = BACKEND.on(self.index)
+        there: Any = backend_for(f"cuda:{self.index}")
         made = there.allocate(*contiguous(array.shape, array.dtype))
         fill(there, name, self, made, arguments)
         array[...] = there.to_host(made)

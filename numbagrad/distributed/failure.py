@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from types import TracebackType
 
-__all__ = ["check_launcher", "end_job", "end_job_on_error"]
+__all__ = ["end_job", "end_job_on_error"]
 
 _installed = False
-#: The process that started this one.
-_LAUNCHER = os.getppid()
-
-
-def check_launcher() -> None:
-    """Raise if the process that started this rank is gone: nobody ends the job then.
-
-    A wait asks again and again, as ranks of a job whose launcher was killed would wait for each
-    other for ever.
-
-    Raises:
-        RuntimeError: if this process has another parent than at its start.
-    """
-    if os.getppid() != _LAUNCHER:
-        raise RuntimeError(
-            f"the process that started this rank ({_LAUNCHER}) has ended, and with it the job: "
-            "what other ranks would give cannot be waited for"
-        )
 
 
 def end_job(rank: int, code: int = 1) -> None:

@@ -133,7 +133,7 @@ def send_object_list(
     use_batch: bool = False,
 ) -> None:
     """Send the objects of a list to a rank, which calls ``recv_object_list``."""
-    from ..ops.creation.from_data import from_numpy
+    from ..ops.creation.from_memory import from_numpy
 
     content = np.frombuffer(bytearray(pickle.dumps(list(object_list))), np.uint8)
     send(from_numpy(np.array([content.size])), dst, group, group_dst=group_dst)
@@ -156,7 +156,7 @@ def recv_object_list(
     Raises:
         RuntimeError: if another number of objects was sent.
     """
-    from ..ops.creation.from_data import from_numpy
+    from ..ops.creation.from_memory import from_numpy
 
     size = np.zeros(1, np.int64)
     sender = recv(from_numpy(size), src, group, group_src=group_src)

@@ -26,7 +26,7 @@ from ..autograd.walk import reachable
 from ..autograd.writes.inplace import before_write
 from ..executor import capture
 from ..ops.creation.filled import empty, zeros_like
-from ..ops.creation.from_data import from_numpy
+from ..ops.creation.from_memory import from_numpy
 from ..ops.pointwise.functions import mul
 from ..structure import flatten
 from ..tensor import Tensor

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..futures import Future
 from .communicator import Requests
-from .failure import check_launcher
+from .launcher import check_launcher
 
 __all__ = ["Work", "WorkFuture"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.creation.from_data import from_numpy
+from ..ops.creation.from_memory import from_numpy
 from ..ops.pointwise.functions import digamma, lgamma
 
 __all__ = ["beta_derivative", "gamma_derivative"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..autograd import Function
 from ..executor import capture
-from ..ops.creation.from_data import from_numpy
+from ..ops.creation.from_memory import from_numpy
 from ..random import Generator, default_generator
 from ..tensor import Tensor
 from .incomplete import beta_derivative, gamma_derivative

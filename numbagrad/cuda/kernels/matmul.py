@@ -70,7 +70,7 @@ class Epilogue:
 
 
 def strided_parameters(name: str) -> list[str]:
-    """Those of an operand of an epilogue: address, and strides of batch, rows and columns."""
+    """Parameters of an operand of an epilogue: address, and strides of batch, rows and columns."""
     return [f"at_{name}", *[f"s{d}_{name}" for d in range(4)]]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import half_precision as half
 from ...backend import backend_for, device_of, foreign, may_share
-from ...dtype import bool_, complex_of, dtype_from_user, get_default_dtype, int64, promote_types
+from ...dtype import bool_, complex_of, get_default_dtype, int64, promote_types
 from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
 from ...executor.memory.arrays import constant, values_on_host
@@ -27,8 +27,9 @@ from ...warn_once import warn_caller
 from ..arguments.requirements import converted, home_of_new, leaf, numpy_dtype, require_strided
 from ..methods.registry import method
 from ..operators.array_function import array_function
+from .from_memory import check_array, from_dlpack, from_numpy, frombuffer, has_buffer
 
-__all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "tensor"]
+__all__ = ["as_tensor", "asarray", "tensor"]
 
 
 def tensor(
@@ -90,7 +91,7 @@ def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
             return converted(data._values(), kind or data._array.dtype)
         return _converted(resolved(data)._array, kind or data._array.dtype)
     if isinstance(data, np.ndarray):
-        _check_array(data)
+        check_array(data)
         return constant(converted(data, kind or data.dtype))
     if isinstance(data, (bool, int, float, complex, np.generic)):
         return constant(_array_of_leaves([data], kind).reshape(()))
@@ -239,51 +240,6 @@ def _as_integers(values: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarra
     return values.astype(np.int64).astype(kind)
 
 
-def _check_array(array: np.ndarray[Any, Any]) -> None:
-    """Raise torch's errors for arrays whose memory no tensor can describe."""
-    dtype_from_user(array.dtype)
-    if array.size == 0 or array.flags.c_contiguous:
-        return
-    for stride in array.strides:
-        if stride < 0:
-            raise ValueError(
-                "At least one stride in the given numpy array is negative, and tensors with "
-                "negative strides are not currently supported. (You can probably work around this "
-                "by making a copy of your array  with array.copy().) "
-            )
-        if stride % array.itemsize:
-            raise ValueError(
-                "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-                "array to reallocate the memory."
-            )
-
-
-_warned_of_read_only = False
-
-
-def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor of the memory of a NumPy array: what one writes, the other reads.
-
-    Raises:
-        TypeError: if it is not an array, or of a dtype that tensors do not have.
-        ValueError: for negative or odd strides, or a foreign byte order.
-    """
-    global _warned_of_read_only
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    _check_array(ndarray)
-    if not ndarray.flags.writeable and not _warned_of_read_only:
-        _warned_of_read_only = True
-        warn_caller(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable "
-            "tensors. This means writing to this tensor will result in undefined behavior. You may "
-            "want to copy the array to protect its data or make it writable before converting it "
-            "to a tensor. This type of warning will be suppressed for the rest of this program.",
-        )
-    # A new ndarray object: its shape cannot be changed from outside.
-    return new_tensor(ndarray.view(np.ndarray))
-
-
 def _adopted(data: Any) -> Tensor:
     """A tensor on the memory of an object of a GPU."""
     where: Any = backend_for("cuda")
@@ -346,62 +302,10 @@ def _on_memory_of(obj: Any, dtype: Any) -> Tensor | None:
     if isinstance(obj, UntypedStorage):
         return from_numpy(obj._bytes())
     if is_capsule(obj):
-        from ...utils.dlpack import from_dlpack
-
         return from_dlpack(obj)
-    if isinstance(obj, (np.generic, np.ndarray, Tensor)) or not _has_buffer(obj):
+    if isinstance(obj, (np.generic, np.ndarray, Tensor)) or not has_buffer(obj):
         return None
     return frombuffer(obj, dtype=get_default_dtype() if dtype is None else dtype)
-
-
-def _has_buffer(obj: Any) -> bool:
-    try:
-        memoryview(obj)
-    except TypeError:
-        return False
-    return True
-
-
-def frombuffer(
-    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
-) -> Tensor:
-    """A one-dimensional tensor of the memory of an object with the buffer protocol.
-
-    Args:
-        buffer: such as a bytearray, a memoryview, an ``mmap`` or an ``array.array``.
-        dtype: of the elements.
-        count: how many; all that there are, without it.
-        offset: the bytes before the first.
-        requires_grad: whether operations on it are recorded.
-
-    Raises:
-        ValueError: for another object, for no elements, and for elements beyond the buffer.
-    """
-    kind = numpy_dtype("frombuffer", dtype)
-    if not _has_buffer(buffer):
-        raise ValueError("object does not implement Python buffer protocol.")
-    length, size = memoryview(buffer).nbytes, kind.itemsize
-    if not length or not count:
-        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
-    if not 0 <= offset < length:
-        raise ValueError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
-            f"({length} bytes) minus 1"
-        )
-    if count < 0 and (length - offset) % size:
-        raise ValueError(
-            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
-            f"multiple of element size ({size})"
-        )
-    if count > 0 and offset + count * size > length:
-        raise ValueError(
-            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must "
-            f"not be greater than actual buffer length ({length} bytes)"
-        )
-    array = np.frombuffer(buffer, kind, max(count, -1), offset)
-    if kind.kind == "V":
-        return leaf(array, requires_grad)
-    return leaf(from_numpy(array)._array, requires_grad)
 
 
 @method("new_tensor")

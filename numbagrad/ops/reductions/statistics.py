@@ -25,7 +25,6 @@ from ...tensor import Tensor
 from ...transforms.batching import over_dimensions
 from ...transforms.levels import is_transformed
 from ...type_names import type_name
-from ..arguments.check import check_tensors
 from ..arguments.kinds import takes
 from ..arguments.requirements import is_complex_number, require_real
 from ..arguments.shapes import dimension
@@ -40,7 +39,7 @@ from .extremum import amax, shared
 from .reduction import count_of, mask_of, not_a_bool, numpy_names, with_dims
 
 __all__ = [
-    "corrcoef", "cov", "logsumexp", "norm", "norm_except_dim", "std", "std_mean", "var", "var_mean",
+    "corrcoef", "cov", "logsumexp", "norm_except_dim", "std", "std_mean", "var", "var_mean",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -447,34 +446,6 @@ def vector_norm(
             "operation does not have an identity"
         )
     return _vector_norm(x, mask, keepdim, float(ord))
-
-
-@method()
-def norm(
-    input: Tensor,
-    p: float | str | None = "fro",
-    dim: Any = None,
-    keepdim: bool = False,
-    dtype: DType | None = None,
-) -> Tensor:
-    """The vector norm of order ``p`` of all elements, or over ``dim``; "fro" is 2.
-
-    With "nuc" it is the sum of singular values, of matrices in the two dimensions ``dim``.
-
-    Raises:
-        RuntimeError: for "nuc" unless there are two dimensions, and for other names.
-    """
-    if keepdim.__class__ is not bool:
-        check_tensors(norm, (input, p, dim, keepdim))
-    if p == "nuc":
-        from ..linear_algebra.matrix_norms import matrix_norm  # which imports this file
-
-        dims = tuple(range(input._array.ndim)) if dim is None else dim
-        return matrix_norm(input, "nuc", dims, keepdim, dtype=dtype)
-    if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported. Give a number or 'fro'")
-    order = 2.0 if p is None or isinstance(p, str) else p
-    return vector_norm(input, order, dim, keepdim, dtype=dtype)
 
 
 # --- logsumexp ------------------------------------------------------------------------------------
