@@ -207,7 +207,7 @@ def text(tag: str, text: str) -> Summary:
     return _summary(f"{tag}/text_summary", "text", content, tensor=words)
 
 
-#: What TensorBoard adds to true and false counts so that no quotient has a zero.
+#: A number that TensorBoard adds to true and false counts so that no quotient has a zero.
 _LEAST = 1e-7
 
 
