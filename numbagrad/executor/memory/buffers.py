@@ -115,21 +115,33 @@ def new_large_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any
     """
     runtime = _runtime
     size = math.prod(shape) * kind.itemsize
-    if runtime is None or size < runtime.large_bytes:
+    if runtime is None or size < runtime.large_bytes or not _is_known(kind):
         return None
-    if kind.num >= layout.TYPES or runtime.descriptors[kind.num] == 0:
-        return None
-    if runtime.new_large_array == 0:
+    address = runtime.new_large_array
+    if address == 0:
         _prepare_pool()
-        if runtime.new_large_array == 0:
+        address = runtime.new_large_array
+        if address == 0:
             runtime.made_without += size
             return None
     sizes = (_WORD * len(shape))(*shape)
-    make = _C_NEW_LARGE_ARRAY(runtime.new_large_array)
-    made: np.ndarray[Any, Any] = make(
-        runtime.address, len(shape), ctypes.addressof(sizes), kind.num, 0
-    )
+    make = _maker_at(address)
+    made: np.ndarray[Any, Any] = make(len(shape), ctypes.addressof(sizes), kind.num, 0)
     return made
+
+
+@functools.cache
+def _is_known(kind: np.dtype[Any]) -> bool:
+    """Whether the launchers have the descriptor of a dtype; a fact of the process."""
+    assert _runtime is not None
+    return kind.num < layout.TYPES and _runtime.descriptors[kind.num] != 0
+
+
+@functools.cache
+def _maker_at(address: int) -> Callable[..., Any]:
+    """The compiled function that makes large arrays, with its first argument."""
+    assert _runtime is not None
+    return functools.partial(_C_NEW_LARGE_ARRAY(address), _runtime.address)
 
 
 def maker_like(array: np.ndarray[Any, Any]) -> Callable[[np.ndarray[Any, Any]], Any]:
