@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.autograd import gradcheck, gradgradcheck
+from numbagrad.kernels.indexing import elements
 
 Build = Callable[[Any], Any]
 
@@ -441,3 +443,23 @@ def test_an_index_that_was_copied_may_be_written(name):
         (made * torch.arange(made.numel()).view(made.shape)).sum().backward()
         gradients.append([None if t.grad is None else t.grad.tolist() for t in (x, y)])
     assert gradients[0] == gradients[1]
+
+
+@pytest.mark.parametrize("shape, inner", [((4, 7), 1), ((4, 7), 3), ((5, 1), 1), ((1, 9), 1)])
+def test_rows_are_read_in_any_cut(shape, inner):
+    """The kernels as text: threads begin and end anywhere in an outer row."""
+    outer, count = shape
+    draw = np.random.default_rng(0)
+    source = draw.integers(0, 1 << 30, (outer, 11, inner)).astype(np.int32)
+    index = draw.integers(0, 11, (outer, count, inner))
+    cases = (
+        (elements.gather, index, np.take_along_axis(source, index, 1)),
+        (elements.index_select, index[0, :, 0].copy(), source[:, index[0, :, 0]]),
+    )
+    for kernel, given, expected in cases:
+        made = np.zeros_like(expected)
+        words = kernel["4"].pack(made, source, given, 11, count, inner)
+        cuts = sorted({0, 2, outer * count // 2, outer * count})
+        for lo, hi in itertools.pairwise(cuts):
+            kernel["4"].py_func(words, lo, hi)
+        np.testing.assert_array_equal(made, expected)

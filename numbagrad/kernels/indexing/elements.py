@@ -10,7 +10,7 @@ the order of the indices: the result has the same bits for any number of threads
 
 from __future__ import annotations
 
-from ...codegen.intrinsics import int64, load, store
+from ...codegen.intrinsics import int64, load, load_apart, store, store_apart
 from ...codegen.kernel import element, kernel, real
 from ...codegen.record import Word
 from ..dtypes import NUMBERS, dtypes
@@ -38,12 +38,26 @@ def gather(args, lo, hi):
     given = Indexed(args)
     output, source, index = given.output, given.source, given.index
     size, count, inner = given.size, given.count, given.inner
-    for row in range(lo, hi):
-        start = row // count * size
-        for i in range(inner):
-            at = row * inner + i
-            position = (start + load(index, at, int64)) * inner + i
-            store(output, at, load(source, position, element), element)
+    if count == 1 and inner == 1:  # one element of each row of a matrix
+        for row in range(lo, hi):
+            position = row * size + load_apart(index, row, int64, 3)
+            store_apart(output, row, load_apart(source, position, element, 2), element, 1)
+        return
+    outer = lo // max(count, 1)
+    while lo < hi:
+        end, start = min(hi, (outer + 1) * count), outer * size * inner
+        if inner == 1:
+            for at in range(lo, end):
+                position = start + load_apart(index, at, int64, 3)
+                store_apart(output, at, load_apart(source, position, element, 2), element, 1)
+        else:
+            for row in range(lo, end):
+                for i in range(inner):
+                    at = row * inner + i
+                    position = start + load_apart(index, at, int64, 3) * inner + i
+                    store_apart(output, at, load_apart(source, position, element, 2), element, 1)
+        lo = end
+        outer += 1
 
 
 @kernel(variants=_SIZES, takes=Indexed)
@@ -52,11 +66,21 @@ def index_select(args, lo, hi):
     given = Indexed(args)
     output, source, index = given.output, given.source, given.index
     size, count, inner = given.size, given.count, given.inner
-    for row in range(lo, hi):
-        outer = row // count
-        position = (outer * size + load(index, row - outer * count, int64)) * inner
-        for i in range(inner):
-            store(output, row * inner + i, load(source, position + i, element), element)
+    outer = lo // max(count, 1)
+    while lo < hi:
+        end, start, first = min(hi, (outer + 1) * count), outer * size, outer * count
+        if inner == 1:
+            for at in range(lo, end):
+                position = start + load_apart(index, at - first, int64, 3)
+                store_apart(output, at, load_apart(source, position, element, 2), element, 1)
+        else:
+            for row in range(lo, end):
+                position = (start + load_apart(index, row - first, int64, 3)) * inner
+                for i in range(inner):
+                    value = load_apart(source, position + i, element, 2)
+                    store_apart(output, row * inner + i, value, element, 1)
+        lo = end
+        outer += 1
 
 
 @kernel(variants=NUMBERS, takes=Indexed)
