@@ -457,7 +457,7 @@ def test_rows_are_read_in_any_cut(shape, inner):
         (elements.index_select, index[0, :, 0].copy(), source[:, index[0, :, 0]]),
     )
     for kernel, given, expected in cases:
-        made = np.zeros_like(expected)
+        made = np.zeros(expected.shape, np.int32)
         words = kernel["4"].pack(made, source, given, 11, count, inner)
         cuts = sorted({0, 2, outer * count // 2, outer * count})
         for lo, hi in itertools.pairwise(cuts):
