@@ -135,3 +135,15 @@ def test_gradients_flow_to_every_tensor():
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_lists_of_libraries_that_have_no_truth():
+    class Vectors(list):
+        def __bool__(self):
+            raise RuntimeError("ambiguous")
+
+    found = torch._foreach_mul(Vectors([torch.ones(2)]), 2)
+    assert found[0].tolist() == [2, 2]
+    into = [torch.zeros(2)]
+    torch._foreach_copy_(into, Vectors(found), non_blocking=True)
+    assert into[0].tolist() == [2, 2]

@@ -354,3 +354,40 @@ def test_plateau_reduces_after_patience():
         scheduler.step(metric)
         found += scheduler.get_last_lr()
     assert found == [1.0, 1.0, 1.0, 0.5, 0.5, 0.25]
+
+
+class Holder(nn.Parameter):
+    """A parameter that stands for another one, as wrappers of libraries do."""
+
+    def __new__(cls, inner):
+        return super().__new__(cls)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        args = [a.inner if isinstance(a, Holder) else a for a in args]
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_gradients_that_lie_in_another_tensor_are_forgotten(set_to_none):
+    holder = Holder(nn.Parameter(ng.ones(2)))
+    module = nn.Module()
+    module.holder = holder
+    for owner in (optim.SGD([holder], lr=0.1), module):
+        (holder * 3).sum().backward()
+        assert holder.inner.grad.tolist() == [3, 3]
+        owner.zero_grad(set_to_none=set_to_none)
+        left = holder.inner.grad
+        assert left is None if set_to_none else left.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.5}])
+def test_parameters_whose_gradient_lies_in_another_tensor_are_not_stepped(options):
+    holder = Holder(nn.Parameter(ng.ones(2)))
+    optimizer = optim.SGD([holder], lr=0.1, **options)
+    (holder * 3).sum().backward()
+    with pytest.raises(NotImplementedError, match="gradient of this Holder"):
+        optimizer.step()

@@ -35,6 +35,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _is_in_bad_fork() -> bool:
+    """Whether a fork has made GPUs useless here: libraries ask before they set a seed."""
+    return False
+
+
 def get_arch_list() -> list[str]:
     """The kinds of GPU that kernels come compiled for: none, they are compiled when needed."""
     return []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
@@ -15,4 +17,11 @@ def _missing(*arguments: Any, **keywords: Any) -> NoReturn:
     )
 
 
-mark = range = range_end = range_pop = range_push = range_start = _missing
+mark = range_end = range_pop = range_push = range_start = _missing
+
+
+@contextlib.contextmanager
+def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
+    """Mark what runs in the ``with`` block; raises where it is entered."""
+    range_push(msg.format(*args, **kwargs))
+    yield

@@ -521,12 +521,16 @@ class Module(ModuleHooks, ModuleState):
 
 
 def forget_gradient(parameter: Tensor, set_to_none: bool) -> None:
-    """``zero_grad`` for one parameter."""
-    gradient = parameter._accumulated
+    """``zero_grad`` for one parameter; a subclass is asked, as its gradient may lie elsewhere."""
+    plain = parameter.__class__ in (Parameter, Tensor)
+    gradient = parameter._accumulated if plain else parameter.grad
     if gradient is None:
         return
     if set_to_none:
-        parameter._accumulated = None
+        if plain:
+            parameter._accumulated = None
+        else:
+            parameter.grad = None
         return
     if gradient._producer is not None:
         gradient.detach_()

@@ -20,6 +20,7 @@ from ..autograd.hooks.tensor_hooks import RemovableHandle, add_hook
 from ..backend import Backend, foreign
 from ..executor import capture
 from ..nn.module import forget_gradient
+from ..nn.parameter import Parameter
 from ..ops.arguments.check import check_constructor
 from ..ops.conversion.query import typename
 from ..ops.creation.filled import zeros_like
@@ -266,7 +267,7 @@ class Optimizer:
 
     def _update_group(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group; recording is off."""
-        found = [parameter for parameter in group["params"] if parameter._accumulated is not None]
+        found = [parameter for parameter in group["params"] if self._has_gradient(parameter)]
         if not found:
             return
         for parameter in found:
@@ -275,6 +276,22 @@ class Optimizer:
         numbers = self._draw(group, found)
         for parameter, own in zip(found, numbers, strict=True):
             self._update(parameter, gradient_of(parameter, group), group, own)
+
+    def _has_gradient(self, parameter: Tensor) -> bool:
+        """Whether a parameter is to change.
+
+        Raises:
+            NotImplementedError: if it is of a subclass that keeps its gradient in another tensor.
+        """
+        if parameter._accumulated is not None:
+            return True
+        if parameter.__class__ not in (Parameter, Tensor) and parameter.grad is not None:
+            raise NotImplementedError(
+                f"{type(self).__name__}.step changes the elements of parameters themselves, but "
+                f"the gradient of this {type(parameter).__name__} lies in another tensor, as its "
+                "__torch_function__ says: give that tensor to the optimizer"
+            )
+        return False
 
     def _draw(self, group: dict[str, Any], parameters: list[Tensor]) -> list[tuple[float, ...]]:
         """The numbers of the update of each parameter; those with equal counters share them."""

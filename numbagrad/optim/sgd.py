@@ -49,9 +49,8 @@ class SGD(Optimizer):
             return
         (rate,) = self._drawn(lambda: (-float(group["lr"]),), group)
         for parameter in group["params"]:
-            gradient = parameter._accumulated
-            if gradient is not None:
-                update.add_scaled(parameter, (parameter, gradient, rate))
+            if self._has_gradient(parameter):
+                update.add_scaled(parameter, (parameter, parameter._accumulated, rate))
 
     _anew_positive = ("momentum",)
 

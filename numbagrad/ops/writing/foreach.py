@@ -31,7 +31,7 @@ def _check_list(name: str, tensors: Any) -> Sequence[Tensor]:
             f"{name}(): argument 'self' (position 1) must be a list of Tensors, not "
             f"{type(tensors).__name__}"
         )
-    if not tensors:
+    if len(tensors) == 0:  # lists of libraries may refuse to be asked for their truth
         raise RuntimeError("Tensor list must have at least one tensor.")
     for position, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
@@ -186,10 +186,10 @@ def _pairs(name: str, public: str) -> Callable[..., Any]:
     """An operator of one Tensor from each of two lists."""
     operator = _operator(name)
 
-    def each(self: Sequence[Tensor], other: Sequence[Tensor], *options: Any) -> Any:
+    def each(self: Sequence[Tensor], other: Sequence[Tensor], *options: Any, **named: Any) -> Any:
         tensors = _check_list(public, self)
         others = _for_each(public, tensors, list(other))
-        return [operator(x, y, *options) for x, y in zip(tensors, others, strict=True)]
+        return [operator(x, y, *options, **named) for x, y in zip(tensors, others, strict=True)]
 
     return each
 
