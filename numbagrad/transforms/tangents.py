@@ -18,7 +18,9 @@ from ..tensor import Tensor
 from .levels import GRAD, Level, settled, stack
 from .tracking import follow, requires_grad
 
-__all__ = ["additive", "multilinear", "transposed"]
+__all__ = [
+    "additive", "multilinear", "picked", "symmetric", "transposed", "weighted", "weighted_over",
+]  # fmt: skip
 
 
 def multilinear(
@@ -57,6 +59,82 @@ def _or_zeros(primal: Any, tangent: Any) -> Any:
     if not isinstance(primal, Tensor) or primal._array.dtype.kind not in "fcV":
         return primal
     return tensors.zeros(primal._array.shape, primal._array.dtype)
+
+
+# --- rules that follow from the gradient and what is known of the Jacobian ------------------------
+
+
+def _gradient(
+    operator: Any, primals: Sequence[Any], results: Sequence[Tensor], grad: Tensor
+) -> Tensor | None:
+    """The gradient rule of the first input of an operator of one result, at ``grad``."""
+    names = operator.parameters
+    rule = operator.gradient[names[0]]
+    code = rule.__code__
+    known = dict(zip(names, primals, strict=True))
+    known |= {"grad": grad, "result": results[0], f"{names[0]}_shape": primals[0]._array.shape}
+    made: Tensor | None = rule(*[known[name] for name in code.co_varnames[: code.co_argcount]])
+    return made
+
+
+def _is_of_first(tangents: Sequence[Any], results: Sequence[Tensor]) -> bool:
+    """Whether only the first input has a tangent, and results are real."""
+    others = any([tangent is not None for tangent in tangents[1:]])
+    return not others and tangents[0]._array.dtype.kind != "c" != results[0]._array.dtype.kind
+
+
+def symmetric(
+    operator: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """The tangent of an operator whose real Jacobian is its own transpose: its gradient rule.
+
+    Functions of single elements, and softmax.
+    """
+    if not _is_of_first(tangents, results):
+        return transposed(operator, primals, tangents, results)
+    return (_gradient(operator, primals, results, tangents[0]),)
+
+
+def weighted(
+    operator: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """The tangent of a reduction ``operator(input, mask, keepdim, ...)`` of real numbers.
+
+    Each element takes part in one result, so the gradient for ones has the derivatives by all of
+    them: the tangent is the sum of the input's, weighted by it.
+    """
+    return weighted_over(*primals[1:3], operator, primals, tangents, results)
+
+
+def weighted_over(
+    mask: int, keepdim: bool, operator: Any, primals: Sequence[Any], tangents: Sequence[Any],
+    results: Sequence[Tensor],
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """``weighted`` for an operator that reduces the dimensions in a mask."""
+    if not _is_of_first(tangents, results):
+        return transposed(operator, primals, tangents, results)
+    weights = _gradient(operator, primals, results, tensors.ones_like(results[0]))
+    if weights is None:
+        return (None,)
+    terms: Any = weights * tangents[0]
+    dims = [d for d in range(terms._array.ndim) if (mask >> d) & 1]
+    return (terms.sum(dims, keepdim) if dims else terms,)
+
+
+def picked(
+    operator: Any, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """The tangent of an ``operator(input, dim, keepdim, ...)`` that gives elements and indices."""
+    _, dim, keepdim = primals[:3]
+    tangent, indices = tangents[0], results[1]
+    if not tangent._array.ndim:
+        return tangent.clone(), None
+    if keepdim:
+        return tangent.gather(dim, indices), None
+    return tangent.gather(dim, indices.unsqueeze(dim)).squeeze(dim), None
+
+
+# --- the rule of all others -----------------------------------------------------------------------
 
 
 def _derivatives_by_seeds(

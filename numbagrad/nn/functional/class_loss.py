@@ -55,6 +55,11 @@ def _position_samples(operator: TensorOperator, size: int, arguments: Any, mappe
     return placed * grad.unsqueeze(2)
 
 
+def _tangent_of_picked(operator: Any, primals: Any, tangents: Any, results: Any) -> Any:
+    """The operator is linear in what it picks from, and knows weights by the factor alone."""
+    return (None if tangents[0] is None else operator(tangents[0], *primals[1:]),)
+
+
 def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
     """An operator that picks entries, by torch's name of its node for (N, C) and for (N, C, ...).
 
@@ -75,6 +80,7 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
             },
             grad_fn=grad_fn,
             batch=_pick_samples,
+            tangent=_tangent_of_picked,
             portable=True,
         )
 
@@ -91,6 +97,7 @@ def _picking(name: str, forward: Any) -> tuple[TensorOperator, TensorOperator]:
             "target": None,  # type: ignore[dict-item]
         },
         batch=_position_samples,
+        tangent=_tangent_of_picked,
         portable=True,
     )
     return plain, of_positions

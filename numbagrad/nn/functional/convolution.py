@@ -29,6 +29,7 @@ from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import with_samples
 from ...transforms.levels import is_transformed
+from ...transforms.tangents import multilinear
 from .padding import pad
 from .windows import (
     IMAGES,
@@ -226,6 +227,7 @@ _convolution = TensorOperator(
         "weight": lambda grad, input, geometry: _correlation(conjugate(input), grad, geometry),
     },
     batch=_convolve_samples,
+    tangent=multilinear,
     portable=True,
 )
 _transposed = TensorOperator(
@@ -236,6 +238,7 @@ _transposed = TensorOperator(
         "weight": lambda grad, input, geometry: _correlation(grad, conjugate(input), geometry),
     },
     batch=_convolve_samples,
+    tangent=multilinear,
     portable=True,
 )
 
@@ -252,6 +255,18 @@ def _bias_gradient(grad: Tensor) -> Tensor:
     return made
 
 
+def _tangent_with_bias(operator: Any, primals: Any, tangents: Any, results: Any) -> Any:
+    """The tangent without a bias, which has one of its own."""
+    input, weight, _, geometry = primals
+    *along, of_bias, _ = tangents
+    plain = _convolution if operator is _convolution_and_bias else _transposed
+    (made,) = multilinear(plain, (input, weight, geometry), (*along, None), results)
+    if of_bias is None:
+        return (made,)
+    term = of_bias.reshape(-1, *[1] * (results[0]._array.ndim - 2))
+    return (term.expand(results[0]._array.shape).clone() if made is None else made + term,)
+
+
 #: The same with a bias, for calls that nothing looks into: programs add it where they can do so
 #: in passing.
 _convolution_and_bias = TensorOperator(
@@ -262,6 +277,7 @@ _convolution_and_bias = TensorOperator(
         "weight": lambda grad, input, geometry: _correlation(conjugate(input), grad, geometry),
         "bias": lambda grad, geometry: _bias_gradient(grad),
     },
+    tangent=_tangent_with_bias,
     portable=True,
 )
 _transposed_and_bias = TensorOperator(
@@ -272,6 +288,7 @@ _transposed_and_bias = TensorOperator(
         "weight": lambda grad, input, geometry: _correlation(grad, conjugate(input), geometry),
         "bias": lambda grad, geometry: _bias_gradient(grad),
     },
+    tangent=_tangent_with_bias,
     portable=True,
 )
 _correlation = TensorOperator(
@@ -282,6 +299,7 @@ _correlation = TensorOperator(
         "output": lambda grad, input, geometry: _convolution(conjugate(input), grad, geometry),
     },
     batch=_correlate_samples,
+    tangent=multilinear,
     portable=True,
 )
 

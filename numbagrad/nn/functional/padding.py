@@ -29,6 +29,7 @@ _pad_constant = TensorOperator(
     lambda input, widths, value: _with_constant(input, widths, value),
     {"input": lambda grad, widths, input_shape: _unpad(grad, widths, input_shape)},
     batch=stacked(widths=lambda widths, size: ((0, 0), *widths)),
+    tangent=lambda operator, primals, tangents, results: (operator(tangents[0], primals[1], 0),),
     portable=True,
 )
 

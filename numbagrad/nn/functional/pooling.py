@@ -24,6 +24,7 @@ from ...ops.indexing.gather import scatter_add_operator
 from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import folded
+from ...transforms.tangents import multilinear
 from ...type_names import type_name
 from .activation import relu
 from .checks import refuse_kinds, require_elements
@@ -139,6 +140,7 @@ def _taking(name: str) -> TensorOperator:
         },
         grad_fn=f"{name}Backward0",
         batch=folded,
+        tangent=multilinear,
         portable=True,
     )
 
@@ -155,6 +157,7 @@ def _putting(name: str) -> TensorOperator:
         },
         grad_fn=f"{name}BackwardBackward0",
         batch=folded,
+        tangent=multilinear,
     )
 
 
@@ -245,6 +248,7 @@ _window_sums = TensorOperator(
     lambda input, geometry: _sums_of_windows(input, geometry),
     {"input": lambda grad, geometry: _spread(grad, geometry)},
     batch=folded,
+    tangent=multilinear,
     portable=True,
 )
 _spread = TensorOperator(
@@ -252,6 +256,7 @@ _spread = TensorOperator(
     lambda input, geometry: _to_all_positions(input, geometry),
     {"input": lambda grad, geometry: _window_sums(grad, geometry)},
     batch=folded,
+    tangent=multilinear,
     portable=True,
 )
 

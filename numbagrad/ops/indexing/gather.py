@@ -24,7 +24,7 @@ from ...native.array_launch_layout import ALL_IN_A_ROW
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, samples_first, stacked, with_samples
 from ...transforms.levels import Transformed, is_transformed
-from ...transforms.tangents import multilinear
+from ...transforms.tangents import additive, multilinear
 from ..arguments.shapes import common_shape, dimension
 from ..conversion.dtypes import cast
 from ..methods.registry import method
@@ -205,6 +205,7 @@ scatter_add_operator = TensorOperator(
         ),
     },
     batch=checking(stacked(dim=after_samples)),
+    tangent=additive,
     portable=True,
 )
 
@@ -231,6 +232,7 @@ _pad = TensorOperator(
         )
     },
     batch=stacked(shape=samples_first),
+    tangent=multilinear,
     takes_half=True,
     portable=True,
 )
@@ -375,6 +377,7 @@ index_add_operator = TensorOperator(
         "source": lambda grad, dim, index: index_select_operator(grad, dim, index),
     },
     batch=checking(_add_samples),
+    tangent=additive,
     portable=True,
 )
 

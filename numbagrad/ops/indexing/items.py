@@ -25,7 +25,7 @@ from ...number_range import checked_number, wrapped_number
 from ...tensor import Tensor, new_tensor
 from ...tensor.export import number_of
 from ...transforms.levels import Transformed, is_transformed
-from ...transforms.tangents import multilinear
+from ...transforms.tangents import additive, multilinear
 from ...type_names import type_name
 from ..arguments.shapes import common_shape
 from ..methods.registry import method
@@ -267,6 +267,7 @@ _index_put = TensorOperator(
         (*arguments[:2], *index_of(arguments[2], ()), arguments[3]),
         (*mapped[:2], False),
     ),
+    tangent=additive,
     node=IndexNode,
     portable=True,
 )

@@ -16,6 +16,7 @@ from ...executor.memory.arrays import positions_where
 from ...executor.plan.forms import spread
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed, refuse_samples
+from ...transforms.tangents import multilinear
 from ..arguments.shapes import common_shape
 from ..methods.registry import method
 from ..operators.array_function import array_function
@@ -59,6 +60,7 @@ _masked_select = TensorOperator(
     lambda input, dim, index: executor.index_select(input, dim, index),
     dict(index_select_operator.gradient),
     batch=select_samples,
+    tangent=multilinear,
     takes_half=True,
     portable=True,
 )

@@ -23,6 +23,7 @@ from ...number_range import checked_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
 from ...transforms.levels import Batched, is_transformed, state_of
+from ...transforms.tangents import additive
 from ..arguments.requirements import refuse_complex, require_tensor_or_number
 from ..arguments.shapes import dimension
 from ..methods.registry import method
@@ -143,6 +144,7 @@ scatter_source_operator = TensorOperator(
         ),
     },
     batch=checking(stacked(dim=after_samples)),
+    tangent=additive,
     takes_half=True,
 )
 scatter_value_operator = TensorOperator(

@@ -21,6 +21,7 @@ from ...executor.memory.arrays import constant_beside, values_on_host
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, aligned_stacks, stacked
 from ...transforms.levels import is_transformed
+from ...transforms.tangents import multilinear, weighted_over
 from ..arguments.shapes import common_shape, dimension
 from ..complex.lazy_conj import conjugate
 from ..conversion.dtypes import cast
@@ -98,6 +99,9 @@ _inv = TensorOperator(
     lambda input: inverse_of(input),
     {"input": lambda grad, result: inverse_gradient(grad, result)},
     batch=stacked(),
+    tangent=lambda operator, primals, tangents, results: (
+        -(results[0] @ tangents[0] @ results[0]),
+    ),
 )
 
 
@@ -146,12 +150,24 @@ def _by_matrix(grad: Tensor, A: Tensor, vectors: bool, result: Tensor) -> Tensor
     return sum_to_size(-(right @ adjoint(_columns(result, vectors))), A._array.shape)
 
 
+def _tangent_of_solution(operator: Any, primals: Any, tangents: Any, results: Any) -> Any:
+    """From ``A dX = dB - dA X``."""
+    A, _, vectors = primals
+    along, right, _ = tangents
+    if along is not None:
+        product = along @ _columns(results[0], vectors)
+        product = product.squeeze(-1) if vectors else product
+        right = -product if right is None else right - product
+    return (operator(A, right, vectors),)
+
+
 #: The solution of equations; ``vectors`` says that the right sides have no columns.
 _solve = TensorOperator(
     "linalg_solve_ex",
     lambda A, B, vectors: _solved(A, B, vectors),
     {"A": _by_matrix, "B": _by_right},
     batch=_solve_samples,
+    tangent=_tangent_of_solution,
 )
 
 
@@ -318,6 +334,9 @@ _det = TensorOperator(
     lambda A: np.asarray(np.linalg.det(A), A.dtype),
     {"A": _det_gradient},
     batch=stacked(),
+    tangent=lambda operator, primals, *rest: weighted_over(
+        3 << (primals[0]._array.ndim - 2), False, operator, primals, *rest
+    ),
 )
 
 
@@ -387,6 +406,7 @@ _trace = TensorOperator(
     ),
     {"input": lambda grad, input_shape: _on_diagonal_alone(grad, input_shape)},
     batch=lambda operator, size, arguments, mapped: arguments[0].diagonal(0, 1, 2).sum(1),
+    tangent=multilinear,
 )
 
 

@@ -17,6 +17,7 @@ from numpy.polynomial import chebyshev
 
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
+from ...transforms.tangents import symmetric
 from ..operators.tensor_operator import TensorOperator
 from .functions import erfc, erfinv, exp
 from .special_functions import floats
@@ -116,7 +117,12 @@ def _operator(name: str, compute: Any, gradient: Any, grad_fn: str) -> TensorOpe
             return np.asarray(compute(input.astype(np.float64)), input.dtype)
 
     return TensorOperator(
-        name, lambda input: forward(input), {"input": gradient}, grad_fn=grad_fn, batch=stacked()
+        name,
+        lambda input: forward(input),
+        {"input": gradient},
+        grad_fn=grad_fn,
+        batch=stacked(),
+        tangent=symmetric,
     )
 
 

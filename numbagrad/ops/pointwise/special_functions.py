@@ -19,6 +19,7 @@ from ...executor.plan.dtypes import promoted
 from ...formula import polygamma as polygamma_formula
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked
+from ...transforms.tangents import symmetric
 from ..arguments.requirements import require_tensor_or_number
 from ..conversion.dtypes import cast
 from ..methods.registry import method
@@ -175,6 +176,7 @@ def _pointwise(name: str, compute: Any, gradient: Any, grad_fn: str) -> TensorOp
         {"input": gradient},
         grad_fn=grad_fn,
         batch=stacked(),
+        tangent=symmetric,
     )
 
 

@@ -18,6 +18,8 @@ from ...executor.families.reduction import Reduction, ReductionProgram, Selectio
 from ...executor.memory.arrays import filled_like, may_use_elements
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import over_dimensions
+from ...transforms.tangents import picked as tangent_of_picked
+from ...transforms.tangents import weighted, weighted_over
 from ..arguments.kinds import NOT_GIVEN, takes
 from ..arguments.requirements import refuse_complex
 from ..arguments.shapes import dimension
@@ -106,6 +108,7 @@ def _extremum(which: str, name: str) -> TensorOperator:
         lambda input, mask, keepdim: program.run(input, mask, keepdim),
         {"input": _shared_among_equals},
         batch=over_dimensions,
+        tangent=weighted,
         portable=True,
     )
 
@@ -184,8 +187,14 @@ def _full(which: str) -> TensorOperator:
         {"input": _shared_among_equals_or_nan},
         grad_fn=f"{which.capitalize()}Backward1",
         batch=_rows_of_samples,
+        tangent=_of_all_elements,
         portable=True,
     )
+
+
+def _of_all_elements(operator: Any, primals: Any, *rest: Any) -> Any:
+    """The tangent of an extremum, of all elements or of those in a row."""
+    return weighted_over(2 if primals[1] else ALL, False, operator, primals, *rest)
 
 
 def _rows_of_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
@@ -233,6 +242,7 @@ def picking(name: str, forward: Any, grad_fn: str = "") -> TensorOperator:
         grad_fn=grad_fn,
         outputs=2,
         batch=_of_samples,
+        tangent=tangent_of_picked,
         portable=True,
     )
 
@@ -434,7 +444,11 @@ def _full_median(name: str) -> TensorOperator:
         return np.asarray(ordered[-1] if has_nan else ordered[position])
 
     return TensorOperator(
-        name, forward, {"input": _shared_among_equals_or_nan}, batch=_rows_of_samples
+        name,
+        forward,
+        {"input": _shared_among_equals_or_nan},
+        batch=_rows_of_samples,
+        tangent=_of_all_elements,
     )
 
 

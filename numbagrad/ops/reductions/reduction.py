@@ -354,6 +354,7 @@ _nansum = TensorOperator(
         )
     },
     batch=over_dimensions,
+    tangent=tangents.weighted,
     takes_half=True,
     portable=True,
 )
@@ -439,6 +440,7 @@ def _prod(requested: DType | None, grad_fn: str) -> TensorOperator:
         {"input": _prod_gradient},
         grad_fn=grad_fn,
         batch=over_dimensions,
+        tangent=tangents.weighted,
         takes_half=True,
         portable=True,
     )

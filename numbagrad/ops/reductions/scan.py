@@ -19,6 +19,7 @@ from ...executor.memory.arrays import filled_like
 from ...formula import exp, isfinite, log1p, maximum, minimum, where
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
+from ...transforms.tangents import multilinear
 from ..arguments.shapes import dimension
 from ..complex.lazy_conj import conjugate
 from ..methods.registry import method
@@ -43,6 +44,7 @@ def _cumsum(requested: DType | None, reverse: bool) -> TensorOperator:
         lambda input, dim: program.run(dim, input),
         {"input": lambda grad, dim: _cumsum(None, not reverse)(grad, dim)},
         batch=stacked(dim=after_samples),
+        tangent=multilinear,
         takes_half=True,
         portable=True,
     )
@@ -257,6 +259,13 @@ def _running_gradient(
     return zeros.scatter_add(dim, result1.detach(), grad[0])
 
 
+def _tangent_of_running(operator: Any, primals: Any, tangents: Any, results: Any) -> Any:
+    tangent = tangents[0]
+    if not tangent._array.ndim:
+        return tangent.clone(), None
+    return tangent.gather(primals[1], results[1]), None
+
+
 def _running(name: str) -> TensorOperator:
     running = RunningExtremum(name)
     return TensorOperator(
@@ -265,6 +274,7 @@ def _running(name: str) -> TensorOperator:
         {"input": _running_gradient},
         outputs=2,
         batch=stacked(dim=after_samples),
+        tangent=_tangent_of_running,
         takes_half=True,
         portable=True,
     )

@@ -14,6 +14,7 @@ from ...dtype import scalar_type_name
 from ...executor.families.rowwise import RowDefinition
 from ...tensor import Tensor
 from ...transforms.batching import after_samples, stacked
+from ...transforms.tangents import symmetric
 from ..arguments.requirements import require_tensor
 from ..arguments.shapes import as_int, dimension
 from ..methods.registry import method
@@ -47,6 +48,7 @@ _softmax = TensorOperator(
     lambda input, dim: _softmax_program.run(dim, input),
     {"input": lambda grad, result, dim: _softmax_backward(grad, result, dim)},
     batch=stacked(dim=after_samples),
+    tangent=symmetric,
     portable=True,
 )
 _log_softmax = TensorOperator(
@@ -54,6 +56,9 @@ _log_softmax = TensorOperator(
     lambda input, dim: _log_softmax_program.run(dim, input),
     {"input": lambda grad, result, dim: _log_softmax_backward(grad, result, dim)},
     batch=stacked(dim=after_samples),
+    tangent=lambda operator, primals, tangents, results: (
+        tangents[0] - (results[0].exp() * tangents[0]).sum(primals[1], keepdim=True),
+    ),
     portable=True,
 )
 

@@ -24,6 +24,7 @@ from ...number_range import check_bits, wrapped_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
 from ...transforms.levels import refuse_samples
+from ...transforms.tangents import multilinear
 from ..arguments.kinds import Real
 from ..arguments.requirements import refuse_complex, require_tensor, require_tensor_or_number
 from ..arguments.shapes import dimension
@@ -58,6 +59,7 @@ _sort = TensorOperator(
     lambda input, dim, index: _laid_out(executor.gather(input, dim, index), input),
     dict(gather_operator.gradient),
     batch=stacked(dim=after_samples),
+    tangent=multilinear,
     takes_half=True,
     portable=True,
 )
@@ -66,6 +68,7 @@ _topk = TensorOperator(
     lambda input, dim, index: executor.gather(input, dim, index),
     dict(gather_operator.gradient),
     batch=stacked(dim=after_samples),
+    tangent=multilinear,
     takes_half=True,
     portable=True,
 )

@@ -24,6 +24,7 @@ from ...formula import abs, exp, log, pow, sqrt, where
 from ...tensor import Tensor
 from ...transforms.batching import over_dimensions
 from ...transforms.levels import is_transformed
+from ...transforms.tangents import weighted
 from ...type_names import type_name
 from ..arguments.kinds import takes
 from ..arguments.requirements import is_complex_number, require_real
@@ -117,6 +118,7 @@ _var = TensorOperator(
     ),
     {"input": _var_gradient},
     batch=over_dimensions,
+    tangent=weighted,
     portable=True,
 )
 _std = TensorOperator(
@@ -126,6 +128,7 @@ _std = TensorOperator(
     ),
     {"input": _std_gradient},
     batch=over_dimensions,
+    tangent=weighted,
     portable=True,
 )
 
@@ -403,6 +406,7 @@ _vector_norm = TensorOperator(
     lambda input, mask, keepdim, p: _norm_forward(input, mask, keepdim, p),
     {"input": _norm_gradient},
     batch=over_dimensions,
+    tangent=weighted,
     portable=True,
 )
 
@@ -487,6 +491,7 @@ _logsumexp = TensorOperator(
     lambda input, mask, keepdim: _logsumexp_forward(input, mask, keepdim),
     {"input": _logsumexp_gradient},
     batch=over_dimensions,
+    tangent=weighted,
     portable=True,
 )
 

@@ -16,7 +16,7 @@ from ...executor.families.indexing import strided_view
 from ...executor.memory.arrays import assign, copied, embedded, filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, part_of_samples, samples_first, stacked
-from ...transforms.tangents import multilinear
+from ...transforms.tangents import additive, multilinear
 from ..arguments.shapes import as_int, dimension
 from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
@@ -228,6 +228,7 @@ def _replacing(
         lambda input, src, position: _replaced(view, input, src, position),
         {"input": cleared, "src": lambda grad, position: part_of(grad, *position)},
         batch=stacked(position=for_samples),
+        tangent=additive,
         takes_half=True,
         portable=True,
     )

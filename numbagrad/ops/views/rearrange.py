@@ -335,6 +335,7 @@ _repeat = TensorOperator(
     batch=lambda operator, size, arguments, mapped: operator(
         aligned(arguments[0], True, len(arguments[1])), (1, *arguments[1])
     ),
+    tangent=multilinear,
     takes_half=True,
     portable=True,
 )
