@@ -430,6 +430,34 @@ def test_inside_of_compile_it_is_part_of_the_program():
             agree(a, b)
 
 
+def test_forward_mode_runs_the_definition_on_duals_as_one_program():
+    @composite()
+    def scaled_softmax(x, weight):
+        return torch.softmax(x * weight, 1) * x.sum(1, keepdim=True)
+
+    input, weight = (x.detach() for x in operands(6, 8, dtype=torch.float64))
+    ones = torch.ones_like(input)
+    operator = scaled_softmax.composite
+
+    along = ((input, weight), (ones, torch.ones_like(weight)))
+    expected = torch.func.jvp(operator.definition, *along)
+    for call in range(3):  # the first runs the definition, the others its pair
+        for own, other in zip(torch.func.jvp(scaled_softmax, *along), expected, strict=True):
+            agree(own, other, 1e-12)
+        (both,) = operator._tangents.values()
+        assert len(both.pairs) == min(call, 1)
+    _, tangent = torch.func.jvp(lambda x: scaled_softmax(x, weight), (input,), (ones,))
+    _, expected = torch.func.jvp(lambda x: operator.definition(x, weight), (input,), (ones,))
+    agree(tangent, expected, 1e-12)
+    assert set(operator._tangents) == {(True, True), (True, False)}
+    # What is recorded, or under another transformation, is left to the definition.
+    input.requires_grad_()
+    _, tangent = torch.func.jvp(lambda x: scaled_softmax(x, weight), (input,), (ones,))
+    assert tangent.requires_grad and len(both.pairs) == 1
+    operator.forget()
+    assert not operator._tangents
+
+
 def test_under_transformations():
     input, weight = operands(6, 8, dtype=torch.float64)
     input, weight, ones = input.detach(), weight.detach(), torch.ones(6, 8, dtype=torch.float64)

@@ -139,6 +139,6 @@ class TestViewsOfWhatHasNoTangent:
     def test_a_view_of_a_tangent_that_lies_otherwise_is_not_written(self):
         with forward_ad.dual_level():
             rows = torch.tensor([[0.0, 2, 3], [1, 4, 5]]).t().contiguous().t()
-            ordered = torch.sort(forward_ad.make_dual(rows, torch.ones(2, 3)), 1).values
+            scores = torch.log_softmax(forward_ad.make_dual(rows, torch.ones(2, 3)), 1)
             with pytest.raises(RuntimeError, match=r"clone\(\) the base"):
-                ordered.as_strided((2,), (1,), 1).mul_(2)
+                scores.as_strided((2,), (1,), 1).mul_(2)

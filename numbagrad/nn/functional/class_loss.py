@@ -22,7 +22,7 @@ from ...ops.operators.tensor_operator import TensorOperator
 from ...ops.pointwise.selection import where
 from ...ops.reductions.softmax import log_softmax
 from ...tensor import Tensor, new_tensor
-from ...transforms.levels import is_transformed
+from ...transforms.levels import is_batched, is_transformed
 from .checks import Reduction, not_differentiable, one_dtype, refuse_kinds
 from .reduction import checked_reduction, reduce_loss, reduction_name
 
@@ -188,7 +188,7 @@ def nll_loss(
         loss = nll_loss(single, target.reshape(1), weight, None, ignore_index, None, reduction)
         return loss.squeeze(0) if reduction == "none" else loss
     _check_nll(input, target, weight, ignore_index)
-    if is_transformed((input, target, weight)):
+    if is_batched(input) or is_transformed((target, weight)):
         return _nll_of_samples(input, target.long(), weight, ignore_index, reduction)
     target = target.long().contiguous()
     classes = target._array

@@ -27,9 +27,9 @@ from ...executor.families.conversion import has_half
 from ...executor.mode import NATIVE
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
-from ...transforms.levels import is_transformed
+from ...transforms.levels import dual, is_transformed
 from ..conversion.dtypes import cast
-from . import native_launchers
+from . import composite_tangents, native_launchers
 from .base import Operator
 
 if TYPE_CHECKING:
@@ -79,8 +79,11 @@ class Composite(Operator):
     """
 
     __slots__ = (
-        "definition", "name", "_grad_fn", "_pairs", "_promotes", "_seen", "_signature", "_takes"
+        "definition", "name", "_grad_fn", "_pairs", "_promotes", "_seen", "_signature", "_takes",
+        "_tangents",
     )  # fmt: skip
+
+    _traced_at_once = TRACED_AT_ONCE
 
     def __init__(
         self,
@@ -98,6 +101,8 @@ class Composite(Operator):
         self._seen: dict[Any, None] = {}
         #: A pair, or None where the definition runs.
         self._pairs: dict[Any, Pair | None] = {}
+        #: Composites of the value and its tangent, by which arguments have one.
+        self._tangents: dict[tuple[bool, ...], Composite] = {}
         self._signature = inspect.signature(definition)
 
     @property
@@ -109,6 +114,7 @@ class Composite(Operator):
         """Let go of all pairs."""
         self._pairs.clear()
         self._seen.clear()
+        self._tangents.clear()
 
     @property
     def parameters(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -134,7 +140,7 @@ class Composite(Operator):
             if kind is Tensor or isinstance(argument, Tensor):
                 array = argument._array
                 if array.__class__ is not np.ndarray:  # under a transformation
-                    return self.compute(arguments)
+                    return self._of_duals(arguments)
                 tensors.append(argument)
                 key += (array.shape, array.strides, array.dtype.num, argument._requires_grad)
             elif kind is float:
@@ -196,6 +202,21 @@ class Composite(Operator):
             return cast(made[0], kind), *made[1:]
         return cast(made, kind)
 
+    def _of_duals(self, arguments: Sequence[Any]) -> Any:
+        """The result for arguments under a transformation: by a pair if they are plain duals."""
+        taken = None if capture.active is not None else composite_tangents.taken_apart(arguments)
+        if taken is None:
+            return self.compute(arguments)
+        level, primals, directions = taken
+        which = tuple([direction is not None for direction in directions])
+        both = self._tangents.get(which)
+        if both is None:
+            definition = composite_tangents.with_tangent(self.definition, which)
+            both = self._tangents[which] = PatientComposite(definition, None)
+        value, tangent, *others = both(*primals, *[x for x in directions if x is not None])
+        first = value if tangent is None else dual(level, value, tangent)
+        return (first, *others) if others else first
+
     def _check_dtypes(self, tensors: list[Tensor]) -> None:
         """Raise for mixed dtypes, which the definition does not see where it gets them widened."""
         first, *others = [x.dtype for x in tensors if x._array.dtype.kind in "fV"]
@@ -225,7 +246,7 @@ class Composite(Operator):
         Interceptors are told the same of both calls, so they have it traced at once, and so have
         hooks of saved tensors: a checkpoint finds by their order what it computes again.
         """
-        many = len(self._pairs) >= TRACED_AT_ONCE
+        many = len(self._pairs) >= self._traced_at_once
         alike = interception.is_open() or saved_hooks.default_hooks() is not None
         if many and key not in self._seen and not alike:
             if len(self._seen) >= MANY_FORMS:
@@ -257,6 +278,14 @@ class Composite(Operator):
             return pair
         except (CannotTrace, RuntimeError, TypeError, ValueError, NotImplementedError):
             return None  # the definition says what is wrong, if something is
+
+
+class PatientComposite(Composite):
+    """A composite whose forms are all traced when they come back: most come once."""
+
+    __slots__ = ()
+
+    _traced_at_once = 0
 
 
 @functools.cache
