@@ -117,7 +117,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def dual_view(level: Level, tensor: Tensor, tangent: Tensor) -> Tensor:
     """A dual tensor, as of ``make_dual``, for a level of any kind of forward mode."""
-    if not (tensor.is_floating_point() or tensor.is_complex()):
+    if tensor._array.dtype.kind not in "fcV":
         raise ValueError(
             f"Expected primal to be floating point or complex, but got: {tensor.dtype}"
         )

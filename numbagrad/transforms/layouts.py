@@ -55,7 +55,7 @@ def laid_out_as(primal: Tensor, tangent: Tensor) -> Tensor:
 
 def check_differentiable(tangent: Tensor) -> None:
     """Raise a ValueError for a tangent that has no fractions."""
-    if not (tangent.is_floating_point() or tangent.is_complex()):
+    if tangent._array.dtype.kind not in "fcV":
         raise ValueError(
             f"Expected tangent to be floating point or complex, but got: {tangent.dtype}"
         )

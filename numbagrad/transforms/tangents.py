@@ -103,7 +103,7 @@ def weighted(
     Each element takes part in one result, so the gradient for ones has the derivatives by all of
     them: the tangent is the sum of the input's, weighted by it.
     """
-    return weighted_over(*primals[1:3], operator, primals, tangents, results)
+    return weighted_over(primals[1], primals[2], operator, primals, tangents, results)
 
 
 def weighted_over(

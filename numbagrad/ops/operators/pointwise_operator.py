@@ -195,8 +195,9 @@ class PointwiseOperator(Operator):
 
     def with_tensor(self, operands: Sequence[Any]) -> Sequence[Any]:
         """The operands; of numbers alone the first as a Tensor, if the operator takes such."""
-        if any([isinstance(x, Tensor) for x in operands]):
-            return operands
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                return operands
         first = operands[0]
         if not self.definition.takes_numbers or not is_operand(first):
             require_array(self.name, operands)
