@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .executor.memory.arrays import constant as _constant
 from .half_precision import converted as _converted
 from .ops.arguments.check import check_namespace as _check_namespace
 from .ops.arguments.kinds import Real as _Real
@@ -144,7 +145,7 @@ def fftfreq(
     kind = _kind_of_new("fftfreq", dtype, out)
     numbers = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     numbers = numbers * (1.0 / (n * d) if n else 0.0)
-    return _leaf(_converted(numbers, kind), requires_grad, out, where)
+    return _leaf(_constant(_converted(numbers, kind)), requires_grad, out, where)
 
 
 def rfftfreq(
@@ -163,7 +164,7 @@ def rfftfreq(
     _check_count("rfftfreq", n)
     kind = _kind_of_new("rfftfreq", dtype, out)
     numbers = np.arange(n // 2 + 1) / (n * d)
-    return _leaf(_converted(numbers, kind), requires_grad, out, where)
+    return _leaf(_constant(_converted(numbers, kind)), requires_grad, out, where)
 
 
 def _rolled(input: Tensor, dim: Any, sign: int) -> Tensor:

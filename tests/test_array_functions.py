@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from compile_checks import assert_compiled
 
 import numbagrad as torch
 from numbagrad.executor import capture
@@ -48,6 +49,26 @@ def test_a_size_that_depends_on_values_is_never_frozen(function, first, then):
     with pytest.warns(UserWarning, match="whose size depends on values"):
         _, found = run_changed(lambda x: function(x) * 2, torch.tensor(first), given)
     assert found.equal(function(given) * 2)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * torch.hann_window(4),
+        lambda x: x * torch.fft.fftfreq(4),
+        lambda x: x * torch.empty_strided((4,), (2,)).fill_(3),
+        lambda x: x * torch.FloatTensor(4).fill_(2),
+        lambda x: torch.vmap(lambda w, i: w[i])(x.reshape(2, 2), torch.tensor([[0], [-1]])),
+        lambda x: torch.vmap(lambda w: torch.embedding(w, torch.tensor([1, 0])))(
+            x.reshape(1, 2, 2)
+        ),
+    ],
+    ids=["window", "frequencies", "strided", "legacy", "indices of samples", "embedding"],
+)
+def test_what_shapes_alone_decide_is_part_of_a_program(function):
+    step, found = run_changed(function, torch.ones(4), then := torch.arange(4.0))
+    assert_compiled(step)
+    assert found.equal(function(then))
 
 
 def test_checks_are_made_at_each_run():

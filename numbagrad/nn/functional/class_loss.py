@@ -35,12 +35,12 @@ _MEAN = _REDUCTIONS.index("mean")  # as the operators below are given it
 def _pick_samples(operator: TensorOperator, size: int, arguments: Any, mapped: Any) -> Tensor:
     """Entries of samples (B, N, C, ...) whose targets are the same for all."""
     input, classes_of, factor, ignored = arguments[:4]
-    target = classes_of._array
-    classes = new_tensor(np.where(target == ignored, 0, target)).unsqueeze(1)
+    is_ignored = classes_of == ignored
+    classes = where(is_ignored, 0, classes_of).unsqueeze(1)
     rows = classes.expand((size, *classes._array.shape))
     factors = new_tensor(factor)
     picked = -input.gather(2, rows).squeeze(2) * factors
-    picked = where(new_tensor(target == ignored), factors, picked)
+    picked = where(is_ignored, factors, picked)
     return picked.flatten(1).sum(1) if operator.name == "nll_total" else picked
 
 

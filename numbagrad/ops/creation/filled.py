@@ -226,7 +226,7 @@ def empty_strided(
             f"stride {list(steps)}"
         )
     strides = tuple([step * kind.itemsize for step in steps])
-    return leaf(Form(tuple(shape), strides, kind).with_gaps(), requires_grad, None, where)
+    return leaf(unset(Form(tuple(shape), strides, kind).with_gaps()), requires_grad, None, where)
 
 
 def empty_permuted(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
+from ...executor.memory.arrays import constant
 from ...tensor import Tensor
 from ..arguments.requirements import home_of_new, leaf, numpy_dtype
 
@@ -43,9 +44,8 @@ def _window(
         )
     steps = length if periodic else length - 1
     positions = np.arange(length) / steps if length > 1 else np.full(length, 0.5)
-    return leaf(
-        half.converted(shape(positions), kind), options.get("requires_grad", False), None, where
-    )
+    made = constant(half.converted(shape(positions), kind))
+    return leaf(made, options.get("requires_grad", False), None, where)
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:

@@ -438,7 +438,8 @@ def _rows_of_tables(operator: Any, size: int, arguments: Any, mapped: Any) -> Te
         return made
     rows = weight._array.shape[1]
     indices = with_samples(size, indices, mapped[1])
-    starts = new_tensor(np.arange(0, size * rows, rows).reshape(-1, *(1,) * (indices.ndim - 1)))
+    starts = constant_beside(indices._array, np.arange(0, size * rows, rows))
+    starts = new_tensor(starts).reshape(-1, *(1,) * (indices.ndim - 1))
     made = operator(weight.flatten(0, 1), indices + starts, -1)
     if padding < 0:
         return made

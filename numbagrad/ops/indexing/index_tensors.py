@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...executor.memory.arrays import filled_like
+from ...executor.memory.arrays import constant_beside, filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import with_samples
 from ..operators.pointwise_operator import pointwise
@@ -42,7 +42,7 @@ def index_of(key: Key, shape: tuple[int, ...]) -> tuple[Tensor, tuple[int, ...]]
     """
     dims = tuple([dim for dim, entry in enumerate(key) if entry is not ALL])
     if all([key[dim].__class__ is np.ndarray for dim in dims]):
-        return new_tensor(np.stack([key[dim] for dim in dims])), dims
+        return stack([new_tensor(key[dim]) for dim in dims], 0), dims
     tensors = []
     for dim in dims:
         index = new_tensor(key[dim])
@@ -81,8 +81,9 @@ class _Batch:
             self.index, self.dims = index.transpose(0, 1), tuple(dims)
             self.source, self.target = (first,), (0,)
         else:
-            numbers = np.arange(size).reshape(1, size, *(1,) * rank)
-            samples = new_tensor(numbers).expand((1, *index.transpose(0, 1)._array.shape[1:]))
+            numbers = constant_beside(index._array, np.arange(size))
+            samples = new_tensor(numbers).reshape(1, size, *(1,) * rank)
+            samples = samples.expand((1, *index.transpose(0, 1)._array.shape[1:]))
             self.index, self.dims = cat([samples, index.transpose(0, 1)], 0), (0, *inner)
             if first:
                 self.source = tuple(range(1, 1 + rank))

@@ -32,6 +32,7 @@ from ...dtype import (
     uint8,
 )
 from ...dtype import dtype as DType
+from ...executor.memory.arrays import new_array, unset
 from ...size import Size
 from ...tensor import Tensor, TensorState
 from ...warn_once import warn_caller
@@ -49,10 +50,10 @@ def _make(name: str, dtype: DType, arguments: tuple[Any, ...], device: Any = Non
     """Sizes give memory that is not set, a sequence or an array its elements."""
     where = backend_for(device)
     if not arguments:
-        return leaf(np.empty(0, dtype.numpy), False, None, where)
+        return leaf(unset(new_array((0,), dtype.numpy)), False, None, where)
     data = arguments[0]
     if len(arguments) > 1 or isinstance(data, (int, np.integer, Size)):
-        made = np.empty(shape_of(name, arguments), dtype.numpy)
+        made = unset(new_array(shape_of(name, arguments), dtype.numpy))
         return leaf(made, False, None, where)
     if isinstance(data, Tensor):
         if data.dtype is not dtype:

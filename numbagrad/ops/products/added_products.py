@@ -14,6 +14,7 @@ from ...dispatch import layers
 from ...dispatch.policies import autocasts
 from ...dtype import bool_, promote_types
 from ...executor.families.matmul import matmul as _product
+from ...executor.memory.arrays import filled
 from ...number_range import checked_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import broadcast_samples
@@ -79,7 +80,7 @@ def _adding(
         made = (
             of_samples(operator, size, (a, b), mapped[1:3])
             if either
-            else operator(new_tensor(np.zeros((), a._array.dtype)), a, b, beta, 1)
+            else operator(new_tensor(filled((), a._array.dtype, 0)), a, b, beta, 1)
         )
         made = _times(made, alpha)
         if beta == 0 and either:

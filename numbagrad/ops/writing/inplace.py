@@ -24,7 +24,14 @@ from ...autograd.writes.inplace import (
 )
 from ...backend import foreign
 from ...dispatch import layers
-from ...executor.memory.arrays import assign, filled_like, new_array, set_all, values_on_host
+from ...executor.memory.arrays import (
+    assign,
+    constant,
+    filled_like,
+    new_array,
+    set_all,
+    values_on_host,
+)
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned, stacked
@@ -150,7 +157,7 @@ def copy_(input: Tensor, src: Tensor | bool | int | float, non_blocking: bool = 
     if src.__class__ is not Tensor and not isinstance(src, Tensor):
         if not isinstance(src, (bool, int, float, complex)):
             require_tensor("copy_", src, "other")
-        src = new_tensor(np.array(src))
+        src = new_tensor(constant(np.array(src)))
     source = src._array
     if source.__class__ is not _ndarray or input._array.__class__ is not _ndarray:
         if is_elsewhere(src, input):
