@@ -14,7 +14,6 @@ import numpy as np
 
 from ... import half_precision as half
 from ...backend import Backend, array_namespace, foreign, home_of, on_host
-from ...dtype import bfloat16, float16, float32, float64
 from ...native import buffer_layout
 from .. import capture
 from ..builtin import runtime
@@ -23,11 +22,6 @@ from ..plan.forms import contiguous
 from . import buffers as memory
 
 Array = np.ndarray[Any, Any]
-
-_ONES = {
-    each.numpy: half.converted(np.ones(()), each.numpy)
-    for each in (float16, bfloat16, float32, float64)
-}
 
 
 def new_array(shape: Sequence[int], kind: np.dtype[Any], where: Backend | None = None) -> Array:
@@ -92,11 +86,11 @@ def held_by(where: Backend, array: Array) -> Any:
     return capture.call(where.constant, array)
 
 
-def one_of(kind: np.dtype[Any]) -> Array:
-    """A new array without dimensions that holds 1, of a dtype of floats."""
-    made = _ONES[kind].copy()
+def scalar(value: Any, kind: np.dtype[Any]) -> Array:
+    """A new array without dimensions that holds a number."""
+    made = half.converted(np.array(value), kind) if kind.kind == "V" else np.array(value, kind)
     if capture.active is not None:
-        capture.note_fill(made, 1)
+        capture.note_fill(made, value)
     return made
 
 
@@ -125,30 +119,33 @@ def set_all(array: Array, value: Any, made: bool = True) -> None:
 
 
 def assign(target: Array, source: Array) -> None:
-    """``target[...] = source``, converted to the dtype of the target, for arrays of one backend.
+    """``target[...] = source``, converted to the dtype of the target, for arrays of one backend."""
+    if capture.active is not None:
+        _assign_noted(target, source)
+    elif target.__class__ is np.ndarray and source.dtype == target.dtype:
+        target[...] = source
+    else:
+        _assign_converted(target, source)
 
-    A program has it as a loop if that reads nothing that was written, else as a call.
-    """
-    if capture.active is None:
-        _assign(target, source)
-    elif foreign(target) is not None or (
+
+def _assign_noted(target: Array, source: Array) -> None:
+    """A program has it as a loop if that reads nothing that was written, else as a call."""
+    if foreign(target) is not None or (
         target.dtype == source.dtype and not np.may_share_memory(target, source)
     ):
-        _assign(target, source)
+        _assign_converted(target, source)
         capture.note_copy(source, target)
     else:
-        capture.write(_assign, target, source)
+        capture.write(_assign_converted, target, source)
 
 
-def _assign(target: Array, source: Array) -> None:
-    if target.__class__ is np.ndarray and source.dtype == target.dtype:
-        target[...] = source
-    elif (where := foreign(target)) is not None:
+def _assign_converted(target: Array, source: Array) -> None:
+    if (where := foreign(target)) is not None:
         where.copy(target, source)
-    else:
-        if source.dtype.kind == "c" and target.dtype.kind not in "cb":
-            source = source.real
-        half.copy_into(target, source)
+        return
+    if source.dtype.kind == "c" and target.dtype.kind not in "cb":
+        source = source.real
+    half.copy_into(target, source)
 
 
 def may_use_elements(array: Array) -> bool:

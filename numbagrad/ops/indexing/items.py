@@ -18,7 +18,7 @@ from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write, compute_then_write, recording, write_inplace
 from ...dispatch import layers
 from ...executor.families import indexing as executor
-from ...executor.memory.arrays import copied, filled, filled_like, may_use_elements
+from ...executor.memory.arrays import copied, filled_like, may_use_elements, scalar
 from ...executor.plan.forms import broadcast
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number, wrapped_number
@@ -417,7 +417,7 @@ def _number_for(tensor: Tensor, value: Any) -> Tensor:
     # Halves become infinite: the number is a double before it is converted.
     halves = kind.kind == "V" or kind.num == 23
     number = wrapped_number(value, kind) if halves else checked_number(value, kind)
-    return new_tensor(filled((), kind, number))
+    return new_tensor(scalar(number, kind))
 
 
 def _type_name(tensor: Tensor) -> str:

@@ -15,7 +15,7 @@ from ...backend import foreign
 from ...executor.builtin import LaunchMiss
 from ...executor.families.complex_parts import parts_of_array
 from ...executor.families.conversion import in_order, order_of_dense
-from ...executor.memory.arrays import filled, one_of
+from ...executor.memory.arrays import filled, scalar
 from ...random_filling import fill_uniform
 from ...tensor import Tensor, new_tensor
 from ...transforms.functions import apply_transformed
@@ -42,8 +42,8 @@ def _add_in_place(a: Tensor, b: Tensor) -> None:
 #: A one of each dtype: a copy costs a tenth of what ``np.ones_like`` does.
 def _ones_like(tensor: Tensor) -> Tensor:
     array = tensor._array
-    if array.ndim == 0 and array.__class__ is np.ndarray and array.dtype.kind in "fV":
-        return new_tensor(one_of(array.dtype))
+    if array.ndim == 0 and array.__class__ is np.ndarray:
+        return new_tensor(scalar(1, array.dtype))
     return new_tensor(filled(array.shape, array.dtype, 1, foreign(array)))
 
 
