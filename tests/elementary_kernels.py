@@ -30,7 +30,7 @@ ANY, BOUNDED, INSTRUCTED = "any", "bounded", "instructed"
 
 
 #: Functions of two arguments; powers have tests of their own.
-BINARY = ("pow", "times_power_of_two")
+BINARY = ("pow", "times_power_of_two", "atan2", "hypot")
 
 
 def rules(kind: str) -> dict[tuple[str, str], Callable]:

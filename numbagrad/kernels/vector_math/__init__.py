@@ -36,7 +36,19 @@ from .exponential import (
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
 from .power import is_unusual_power, power, power_usual
 from .refinement import near_quotient_refined, near_sqrt_refined
-from .trigonometric import acos, asin, atan, cos, cos_of_any, sin, sin_of_any, tan, tan_of_any
+from .roots import hypot
+from .trigonometric import (
+    acos,
+    asin,
+    atan,
+    atan2,
+    cos,
+    cos_of_any,
+    sin,
+    sin_of_any,
+    tan,
+    tan_of_any,
+)
 
 #: Magnitudes up to which the faster lowerings of gelu, and of sine and its kin, hold.
 GELU_BOUND = 5.5
@@ -45,7 +57,7 @@ CIRCULAR_BOUND = {"float32": 1e4, "float64": 1e14}
 _FORMATS = (FLOAT32, FLOAT64)
 _FUNCTIONS = (
     exp, exp2, expm1, log, log2, log10, log1p, sigmoid, tanh, sinh, cosh, asinh, acosh, atanh,
-    erf, erfc, gelu, asin, acos, atan, times_power_of_two,
+    erf, erfc, gelu, asin, acos, atan, atan2, hypot, times_power_of_two,
 )  # fmt: skip
 
 #: (function, dtype) -> the function over symbolic values that replaces it in a CPU kernel, good for

@@ -205,3 +205,20 @@ def atan(x: Value, f: Format) -> Value:
     result = fma(s * z, polynomial(z, _ATAN_TAIL[f.name]), s)
     outer = (f.pi[0] / 2 - result) + f.pi[1] / 2
     return copysign(where(far, outer, result), x)
+
+
+def atan2(y: Value, x: Value, f: Format) -> Value:
+    """The angle of (x, y): atan of the smaller magnitude over the larger one, and what is left.
+
+    That is the angle to the nearest axis: it is added to 0, pi / 2 or pi, or taken away from these.
+    """
+    a, b = abs(y), abs(x)
+    steep, left = a > b, copysign(1.0, x) < 0
+    larger, smaller = where(steep, a, b), where(steep, b, a)
+    ratio = where(smaller == math.inf, 1.0, smaller / larger)
+    ratio = where(larger == 0, 0.0, ratio)
+    z = ratio * ratio
+    angle = fma(ratio * z, polynomial(z, _ATAN_TAIL[f.name]), ratio)
+    signed = where(steep != left, -angle, angle)
+    high, low = (where(steep, 0.5 * part, where(left, part, 0.0)) for part in f.pi[:2])
+    return where((x == x) & (y == y), copysign(high + (signed + low), y), math.nan)
