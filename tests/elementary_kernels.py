@@ -29,8 +29,8 @@ from numbagrad.kernels.vector_math import (
 ANY, BOUNDED, INSTRUCTED = "any", "bounded", "instructed"
 
 
-#: Functions of two arguments; powers have tests of their own.
-BINARY = ("pow", "times_power_of_two", "atan2", "hypot")
+#: Functions of two arguments, which have tests of their own.
+BINARY = ("pow", "times_power_of_two", "atan2", "hypot", "fmod", "remainder", "floor_divide")
 
 
 def rules(kind: str) -> dict[tuple[str, str], Callable]:

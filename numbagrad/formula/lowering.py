@@ -115,14 +115,15 @@ _POWERS: dict[float, Callable[[Expression], Expression]] = {
 }
 
 
-def _float_remainder(a: Expression, b: Expression) -> Expression:
-    rest = e.fmod(a, b)
+def float_remainder(a: Expression, b: Expression, fmod: Any = e.fmod) -> Expression:
+    """The remainder with the sign of the divisor."""
+    rest = fmod(a, b)
     return where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest)
 
 
-def _float_floor_divide(a: Expression, b: Expression) -> Expression:
+def float_floor_divide(a: Expression, b: Expression, fmod: Any = e.fmod) -> Expression:
     """Division as Python's: exact multiples minus the remainder, then rounded."""
-    rest = e.fmod(a, b)
+    rest = fmod(a, b)
     quotient = (a - rest) / b
     quotient = where((rest != 0) & ((b < 0) != (rest < 0)), quotient - 1, quotient)
     lower = e.floor(quotient)
@@ -250,8 +251,8 @@ _FLOAT_RULES: dict[str, Callable[..., Any]] = {
     "isnan": lambda x: x != x,
     "isinf": lambda x: e.abs(x) == math.inf,
     "isfinite": lambda x: e.abs(x) < math.inf,
-    "remainder": _float_remainder,
-    "floor_divide": _float_floor_divide,
+    "remainder": float_remainder,
+    "floor_divide": float_floor_divide,
     "trunc_divide": lambda a, b: e.trunc(a / b),
     "sigmoid": lambda x: 1 / (1 + e.exp(-x)),
     # The product is below every float there, but -inf * 0 would be NaN.

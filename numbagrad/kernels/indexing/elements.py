@@ -93,12 +93,19 @@ def scatter_add(args, lo, hi):
         outer = lo // inner
         first = lo - outer * inner
         last = min(inner, first + hi - lo)
-        for k in range(count):
-            row = (outer * count + k) * inner
-            for i in range(first, last):
-                position = (outer * size + load(index, row + i, int64)) * inner + i
-                value = load(output, position, element) + load(source, row + i, element)
+        start = outer * size * inner
+        if inner == 1:
+            for at in range(outer * count, (outer + 1) * count):
+                position = start + load(index, at, int64)
+                value = load(output, position, element) + load(source, at, element)
                 store(output, position, real(value), element)
+        else:
+            for k in range(count):
+                row = (outer * count + k) * inner
+                for i in range(first, last):
+                    position = start + load(index, row + i, int64) * inner + i
+                    value = load(output, position, element) + load(source, row + i, element)
+                    store(output, position, real(value), element)
         lo += last - first
 
 

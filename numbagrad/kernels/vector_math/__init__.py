@@ -19,7 +19,9 @@ from functools import partial
 
 from ...codegen import loader
 from ...formula import abs, multiply_by_power, reciprocal_estimate
+from ...formula.lowering import float_floor_divide, float_remainder
 from .arithmetic import FLOAT32, FLOAT64, Value
+from .division import fmod_usual, is_unusual_quotient
 from .error_function import erf, erfc, gelu, gelu_gradient_float32, gelu_usual
 from .exponential import (
     cosh,
@@ -79,6 +81,15 @@ def _beyond(bound: float) -> Callable[[Value], Value]:
     return lambda x: abs(x) > bound
 
 
+def _divisions(fmod: Callable[..., Value]) -> dict[str, Callable[..., Value]]:
+    """The operations that are made of a remainder."""
+    return {
+        "fmod": fmod,
+        "remainder": partial(float_remainder, fmod=fmod),
+        "floor_divide": partial(float_floor_divide, fmod=fmod),
+    }
+
+
 #: Faster replacements, and what says of arguments that they do not hold. Pointwise kernels use them
 #: for the elements for which they do (see `executor.families.pointwise`).
 CPU_BOUNDED: Mapping[tuple[str, str], tuple[Callable[..., Value], Callable[..., Value]]] = {
@@ -86,6 +97,11 @@ CPU_BOUNDED: Mapping[tuple[str, str], tuple[Callable[..., Value], Callable[..., 
     **{
         ("pow", f.name): (partial(is_unusual_power, f=f), partial(power_usual, f=f))
         for f in _FORMATS
+    },
+    **{
+        (name, f.name): (partial(is_unusual_quotient, f=f), rule)
+        for f in _FORMATS
+        for name, rule in _divisions(partial(fmod_usual, f=f)).items()
     },
     **{
         (function.__name__, f.name): (_beyond(CIRCULAR_BOUND[f.name]), partial(function, f=f))
