@@ -10,6 +10,7 @@ from engine_tools import leaf, run_threads, values
 import numbagrad as nb
 from numbagrad.autograd import engine
 from numbagrad.autograd.function import Function
+from numbagrad.ops.operators.tensor_operator import TensorOperator
 
 
 def test_what_a_node_shows():
@@ -178,3 +179,53 @@ def test_walks_to_all_leaves_are_ordinary(monkeypatch):
     y = x * 2
     nb.autograd.grad((y * w).sum(), (y, w))
     assert [plan.is_whole for plan in plans] == [True, False, False, False, True, False]
+
+
+def test_a_walk_to_one_input_computes_its_gradient_alone():
+    computed = []
+
+    def of(name, factor):
+        computed.append(name)
+        return factor
+
+    product = TensorOperator(
+        "product",
+        lambda a, b: a * b,
+        {"a": lambda grad, b: of("a", grad * b), "b": lambda grad, a: of("b", grad * a)},
+    )
+
+    def multiply(a, b, y):
+        y[...] = a * b
+
+    def by_a(b, grad_y, grad_a):
+        grad_a[...] = of("a", grad_y * b)
+
+    def by_b(a, grad_y, grad_b):
+        grad_b[...] = of("b", grad_y * a)
+
+    kernel = nb.kernel(multiply, [by_a, by_b], shapes=lambda a, b: a)
+    for function in (product, kernel):
+        a, b = leaf(2.0), leaf(3.0)
+        result = function(a, b)
+        assert values(nb.autograd.grad(result, a, retain_graph=True)[0]) == [3.0]
+        assert values(nb.autograd.grad(result, b, retain_graph=True)[0]) == [2.0]
+        result.backward(inputs=[b], retain_graph=True)
+        assert computed == ["a", "b", "b"]
+        result.backward()
+        assert sorted(computed[3:]) == ["a", "b"]
+        computed.clear()
+
+
+def test_the_kernel_of_a_formula_and_the_program_of_a_layer_for_one_input():
+    a, b = nb.ones(80, 80, requires_grad=True), nb.ones(80, 80, requires_grad=True)
+    node = (a * b).grad_fn
+    rule, uses = node.rule.narrowed((True, False))
+    assert len(rule.joint.formula.outputs) == 1 and uses == (1,)
+    scale, shift = nb.ones(80, requires_grad=True), nb.ones(80, requires_grad=True)
+    result = nb.nn.functional.layer_norm(a, (80,), scale, shift)
+    whole = result.grad_fn.pair
+    for _ in range(3):
+        nb.autograd.grad(result.sum(), shift, retain_graph=True)
+    narrow = whole.narrowed((False, False, True))
+    assert narrow is not whole and narrow.wanted == (False, False, True)
+    assert len(narrow._backward_of(None).program.operations) == 1

@@ -335,11 +335,24 @@ def _is_exclusive(buffer: list[Any], index: int) -> bool:
     )
 
 
-def _run(buffer: list[Any], gradients: list[Any], retain_graph: bool) -> Any:
-    """Run a node on the gradients of its outputs; free what it saved unless told otherwise."""
+def _run(
+    buffer: list[Any],
+    gradients: list[Any],
+    retain_graph: bool,
+    wanted: tuple[bool, ...] | None = None,
+) -> Any:
+    """Run a node on the gradients of its outputs; free what it saved unless told otherwise.
+
+    ``wanted`` says which of its edges lead to inputs of the walk, None that all do.
+    """
     node = buffer[0]
     if node._runs_on_undefined or any([gradient is not None for gradient in gradients]):
-        results = node.backward(*gradients)
+        if wanted is None or not node._computes_wanted:
+            results = node.backward(*gradients)
+        elif True in wanted:
+            results = node.backward(*gradients, wanted=wanted)
+        else:
+            results = (None,) * len(wanted)
     else:
         results = (None,) * len(node.next_edges)
     if not retain_graph:
@@ -347,7 +360,9 @@ def _run(buffer: list[Any], gradients: list[Any], retain_graph: bool) -> Any:
     return results
 
 
-def _run_with_hooks(buffer: list[Any], retain_graph: bool) -> Any:
+def _run_with_hooks(
+    buffer: list[Any], retain_graph: bool, wanted: tuple[bool, ...] | None = None
+) -> Any:
     """Run a node and its hooks, and those that it gets while it runs.
 
     As in torch, such hooks see None for the gradients that the node ran on, and hooks of saved
@@ -358,14 +373,16 @@ def _run_with_hooks(buffer: list[Any], retain_graph: bool) -> Any:
     walk.node = node
     pairs = tuple(saved_hooks.stack())
     try:
-        return _run_and_call_hooks(buffer, node._hooks, retain_graph)
+        return _run_and_call_hooks(buffer, node._hooks, retain_graph, wanted)
     finally:
         walk.node = None
         if pairs != tuple(saved_hooks.stack()):
             saved_hooks.restore(pairs)
 
 
-def _run_and_call_hooks(buffer: list[Any], hooks: Any, retain_graph: bool) -> Any:
+def _run_and_call_hooks(
+    buffer: list[Any], hooks: Any, retain_graph: bool, wanted: tuple[bool, ...] | None
+) -> Any:
     node = buffer[0]
     gradients = buffer[1:]
     run_tensor_hooks(hooks, gradients)
@@ -377,7 +394,9 @@ def _run_and_call_hooks(buffer: list[Any], hooks: Any, retain_graph: bool) -> An
         if not retain_graph:
             node.release()
     else:
-        results = _run(buffer, gradients, retain_graph)
+        results = _run(buffer, gradients, retain_graph, wanted)
+        if wanted is not None and node._computes_wanted:
+            results = [x if want else None for x, want in zip(results, wanted, strict=True)]
     return run_post_hooks(node._hooks, results, seen)
 
 
@@ -430,10 +449,11 @@ def _walk_with_care(
             if not needed:
                 continue
         walk.node = node
-        results = _run_explained(buffer, retain_graph)
+        wanted = None if plan is None else plan.needed[node.sequence_nr]
+        results = _run_explained(buffer, retain_graph, wanted)
         walk.node = buffer = None
-        for edge, gradient in zip(node.next_edges, results, strict=True):
-            if edge is None or not (plan is None or plan.leads_to_input(edge, node.sequence_nr)):
+        for number, (edge, gradient) in enumerate(zip(node.next_edges, results, strict=True)):
+            if edge is None or not (wanted is None or wanted[number]):
                 continue
             _hand_over(edge, gradient, leaves, buffers, ready, create_graph)
             if not isinstance(edge[0], Node) and edge[0]._hooks is not None:
@@ -443,23 +463,23 @@ def _walk_with_care(
         results = gradient = None
 
 
-def _run_explained(buffer: list[Any], retain_graph: bool) -> Any:
+def _run_explained(buffer: list[Any], retain_graph: bool, wanted: tuple[bool, ...] | None) -> Any:
     """Run a node and its hooks; anomaly detection tells where a node was made that raises."""
     try:
-        return _run_checked(buffer, retain_graph)
+        return _run_checked(buffer, retain_graph, wanted)
     except Exception:
         if anomaly.enabled and capture.computes():
             explain(buffer[0])
         raise
 
 
-def _run_checked(buffer: list[Any], retain_graph: bool) -> Any:
+def _run_checked(buffer: list[Any], retain_graph: bool, wanted: tuple[bool, ...] | None) -> Any:
     """Run a node and its hooks, and look at what they return."""
     node = buffer[0]
     if node._hooks is not None:
-        results = _run_with_hooks(buffer, retain_graph)
+        results = _run_with_hooks(buffer, retain_graph, wanted)
     else:
-        results = _run(buffer, buffer[1:], retain_graph)
+        results = _run(buffer, buffer[1:], retain_graph, wanted)
     if len(node.next_edges) != len(results):
         raise _wrong_count(node, results)
     if anomaly.enabled and anomaly.check_nan and capture.computes():

@@ -115,6 +115,9 @@ class Node:
     _announced_when_complete = False
     #: Whether ``backward`` is to be called if the gradients of all outputs are undefined.
     _runs_on_undefined = False
+    #: Whether ``backward`` takes ``wanted``: for each entry of ``next_edges`` whether its gradient
+    #: is used (torch's ``task_should_compute_output``). It need not compute the others then.
+    _computes_wanted = False
 
     def __init__(self, next_edges: tuple[Any, ...] = (), saved: tuple[Any, ...] = ()) -> None:
         self.next_edges = next_edges

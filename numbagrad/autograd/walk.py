@@ -165,14 +165,18 @@ class Plan:
                     "the gradients of a leaf before and after its memory was replaced by set_() "
                     "cannot be taken at once: call grad for one of them, and again for the other"
                 )
-        #: sequence numbers of the nodes that must run
-        self.needed: set[int] = set()
+        #: by the sequence numbers of the nodes that must run: for each edge whether it leads to an
+        #: input, or None where all do
+        self.needed: dict[int, tuple[bool, ...] | None] = {}
         #: whether all nodes and leaves are on the way to inputs, which are leaves: an ordinary walk
         self.is_whole = False
         targets = [edge[0] for edge in map(edge_of_root, roots) if edge is not None]
         self._find_needed([target for target in targets if isinstance(target, Node)])
         if accumulate:
-            self.needed.update(self.wanted_outputs)
+            for target, _ in inputs:
+                if isinstance(target, Node):
+                    nowhere = (False,) * len(target.next_edges)
+                    self.needed.setdefault(target.sequence_nr, nowhere)
 
     def _find_needed(self, pending: list[Node]) -> None:
         """Fill ``needed``: collect what is reachable, then go through it from the oldest on."""
@@ -197,11 +201,14 @@ class Plan:
             whole = whole and leads_on
         if whole:
             self.is_whole = True
-            self.needed.update(reachable)
+            self.needed = dict.fromkeys(reachable)
             return
         for order in sorted(reachable):
-            if any([self.leads_to_input(edge, order) for edge in reachable[order].next_edges]):
-                self.needed.add(order)
+            edges = reachable[order].next_edges
+            leads = tuple([self.leads_to_input(edge, order) for edge in edges])
+            if True in leads:
+                count = len(edges) - edges.count(None)
+                self.needed[order] = None if leads.count(True) == count else leads
 
     def leads_to_input(self, edge: tuple[Any, int] | None, number: int | None = None) -> bool:
         """Return True if a gradient on this edge contributes to that of a wanted input.

@@ -55,13 +55,17 @@ class Walk:
 
     Attributes:
         roots: the gradients of the roots, as views.
-        operations: what the walk does.
+        traced: what the walk does, as it was captured.
+        passes: those that its operations go through.
+        operations: what its program does.
         kept: memory that it reads, of the forward or from outside.
         results: for every input the view that holds its gradient, or None.
         reads: of what nodes keep, the numbers of what is ``kept`` for this walk.
     """
 
     roots: list[View]
+    traced: list[Any]
+    passes: Sequence[str]
     operations: list[Any]
     kept: list[Memory]
     results: list[View | None]
@@ -79,6 +83,13 @@ class Walk:
             list(dict.fromkeys(wanted)),
             self.sources,
         )
+
+    def narrowed(self, wanted: Sequence[bool]) -> Walk:
+        """This walk without what leads to other inputs alone."""
+        results = [view if want else None for view, want in zip(self.results, wanted, strict=True)]
+        alive = [view.memory for view in results if view is not None]
+        operations = optimise(self.traced, alive, self.passes)
+        return dataclasses.replace(self, operations=operations, results=results, _direct=None)
 
     def run(
         self, gradients: Sequence[Tensor], kept: Sequence[Array], numbers: Sequence[float]
@@ -162,11 +173,28 @@ class Backward:
     pair: Callable[[], Any] = lambda: None
     #: ``direct(node, *gradients)``, :meth:`run` in compiled code; None for what is left to Python.
     direct: Callable[..., Any] | None = None
+    _narrowed: dict[tuple[bool, ...], Backward | None] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         positions = {memory: k for k, memory in enumerate([*self.saved, *self.given])}
         for walk in (self.together, *self.single):
             walk.reads = [positions[memory] for memory in walk.kept]
+
+    def narrowed(self, wanted: tuple[bool, ...]) -> Backward:
+        """The same without what computes the gradients of other inputs than those wanted.
+
+        It is made when it is asked for the second time.
+        """
+        found = self._narrowed.get(wanted, self)
+        if found is None:
+            together, *alone = [walk.narrowed(wanted) for walk in (self.together, *self.alone)]
+            found = dataclasses.replace(
+                self, together=together, alone=alone, direct=None, _narrowed={}
+            )
+            self._narrowed[wanted] = found
+        elif found is self and wanted not in self._narrowed:
+            self._narrowed[wanted] = None
+        return found
 
     @property
     def gradients(self) -> list[View]:
@@ -300,14 +328,14 @@ def _walk(
         raise CannotDifferentiate(str(error)) from None
     passes = CPU_PASSES if where is None else where.passes
     alive = [view.memory for view in results if view is not None]
-    operations = optimise(operations, alive, passes)
+    traced, operations = operations, optimise(operations, alive, passes)
     read = list(dict.fromkeys([v.memory for operation in operations for v in operation.reads]))
     outside = {view.memory for view in views}
     kept = [m for m in read if m not in outside and (m in made_before or not m.made)]
     written = {v.memory for operation in operations for v in operation.writes}
     if written & {*kept, *outside}:
         raise CannotDifferentiate("a backward that writes what it was given")
-    return Walk(views, operations, kept, results, trace.number_sources)
+    return Walk(views, traced, passes, operations, kept, results, trace.number_sources)
 
 
 def _reached(root: Tensor, inputs: list[Tensor]) -> list[bool]:
@@ -360,6 +388,8 @@ class CompiledFunctionBackward(Node):
 
     __slots__ = ("_output_count", "numbers", "plan", "shapes", "versions")
 
+    _computes_wanted = True
+
     def __init__(
         self,
         plan: Backward,
@@ -396,9 +426,10 @@ class CompiledFunctionBackward(Node):
             self.saved = None
             self.versions = []
 
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
+    def backward(self, *grads: Any, wanted: tuple[bool, ...] | None = None) -> tuple[Any, ...]:
         """The gradients of the inputs, by the second program."""
-        direct = self.plan.direct
+        plan = self.plan if wanted is None else self.plan.narrowed(wanted)
+        direct = plan.direct
         if direct is not None and timing.active is None:
             found: tuple[Any, ...] | None = direct(self, *grads)
             if found is not None:
@@ -410,4 +441,4 @@ class CompiledFunctionBackward(Node):
                 "autograd.grad(create_graph=True)"
             )
         kept = self.unpack()
-        return tuple(self.plan.run(grads, kept, self.numbers))
+        return tuple(plan.run(grads, kept, self.numbers))

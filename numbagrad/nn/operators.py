@@ -43,6 +43,7 @@ class LinearNode(Node):
 
     __slots__ = ("bias_shape", "shown")
 
+    _computes_wanted = True
     _announced_when_complete = True
     bias_shape: tuple[int, ...]
     #: The node of the transposed weight, once somebody looked.
@@ -55,12 +56,18 @@ class LinearNode(Node):
         weight = self._unpack_entry(1)
         return None if weight is None else creation_hooks.quietly(weight.t)
 
-    def backward(self, grad: Tensor | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    def backward(
+        self, grad: Tensor | None, *, wanted: tuple[bool, ...] | None = None
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """The gradients of bias, input and weight; None for those that need none."""
         if grad is None:
             return None, None, None
         input, weight = self.unpack()
         of_bias, of_input, of_weight = self.next_edges
+        if wanted is not None:
+            of_bias, of_input, of_weight = [
+                edge if want else None for edge, want in zip(self.next_edges, wanted, strict=True)
+            ]
         bias_grad = None
         if of_bias is not None:
             rows = len(self.bias_shape) == 1 and self.bias_shape[0] == grad._array.shape[1]

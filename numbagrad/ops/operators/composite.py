@@ -51,15 +51,18 @@ class CompositeNode(Node):
 
     __slots__ = ("pair", "kept")
 
+    _computes_wanted = True
     _announced_when_complete = True
     pair: Pair
     #: Arrays that the forward made for the backward.
     kept: tuple[Any, ...]
 
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
+    def backward(self, *grads: Any, wanted: tuple[bool, ...] | None = None) -> tuple[Any, ...]:
         """The gradients of the tensors among the arguments, None where none is needed."""
         (grad,) = grads
         pair, entries = self.pair, self.saved
+        if wanted is not None:
+            pair = pair.narrowed(wanted)
         if grad_mode.enabled or entries is None or is_transformed(grad):
             return pair.differentiate(grad, self.unpack())
         return pair.backward(grad, unpack_entries(entries[: pair.read], self), self.kept)

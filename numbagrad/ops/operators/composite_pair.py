@@ -9,6 +9,7 @@ only the latter is kept.
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 from collections.abc import Callable, Sequence
@@ -57,16 +58,20 @@ class Pair(ProgramPair):
     ):
         self.definition = definition
         self.needed = needed
+        #: The tensors whose gradients the backward computes; see ``narrowed``.
+        self.wanted = needed
+        self._narrowed: dict[tuple[bool, ...], Pair | None] = {}
         #: The arguments, with the form of a tensor in its place.
         self._arguments = [Form.of(x._array) if isinstance(x, Tensor) else x for x in arguments]
         self._backwards: dict[Any, _Backward] = {}
         self.differentiable = differentiable = True in needed
         trace = _Trace(self)
         kept: list[Memory] = []
-        self._cut: set[int] = set()
+        #: The operations of the forward that make what is kept, with the memory's index there.
+        self._cut: dict[int, int] = {}
         if differentiable:
             kept = trace.walk(trace.made._array)
-            self._cut = {trace.number_of(memory) for memory in kept}
+            self._cut = dict(map(trace.writer_of, kept))
         trace.release()
         #: Bytes that its programs hold between calls.
         self.nbytes = 0
@@ -148,18 +153,40 @@ class Pair(ProgramPair):
                 grad = new_tensor(_laid(array, self.strides))
                 found = self._backwards[self.strides]
             else:  # one element, repeated, as the gradient of a sum
-                found = self._backward_of_repeated(array)
+                found = self._backwards[array.strides] = self._backward_of(array)
         if found.inputs != self.saved[: self.read]:
             known = dict(zip(self.saved, saved, strict=False))
             saved = [known[k] for k in found.inputs]
         return found(grad, saved, kept)
 
-    def _backward_of_repeated(self, array: Array) -> _Backward:
+    def _backward_of(self, grad: Array | None) -> _Backward:
+        """The backward for a gradient of this form, or one that lies as the result does."""
         trace = _Trace(self)
-        trace.walk(array, self._cut)
+        trace.walk(trace.made._array if grad is None else grad, self._cut)
         trace.release()
-        made = self._backwards[array.strides] = _Backward(trace)
-        return made
+        return _Backward(trace)
+
+    def narrowed(self, wanted: tuple[bool, ...]) -> Pair:
+        """This pair with a backward for those tensors alone that are wanted, for its nodes.
+
+        A backward is made when it is asked for the second time: that takes milliseconds.
+        """
+        found = self._narrowed.get(wanted, self)
+        if found is None:
+            found = self._narrowed[wanted] = self._with_wanted(wanted)
+        elif found is self and wanted not in self._narrowed:
+            self._narrowed[wanted] = None
+        return found
+
+    def _with_wanted(self, wanted: tuple[bool, ...]) -> Pair:
+        pair = copy.copy(self)
+        pair.wanted = tuple([a and b for a, b in zip(self.needed, wanted, strict=True)])
+        try:
+            first = pair._backward_of(None)
+        except CannotTrace:
+            return self
+        pair._backwards = {self.strides: first}
+        return pair if {*first.inputs} <= {*self.saved[: self.read]} else self
 
     def differentiate(self, grad: Tensor, saved: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
         """The same gradients as :meth:`backward`, by walking the graph of the definition.
@@ -179,7 +206,7 @@ class Pair(ProgramPair):
                 argument = tensor
                 position += 1
             arguments.append(argument)
-        return gradients_of(self.definition, arguments, self.needed, [grad])
+        return gradients_of(self.definition, arguments, self.wanted, [grad])
 
 
 class _Trace:
@@ -187,7 +214,7 @@ class _Trace:
 
     def __init__(self, pair: Pair):
         self.tracer = tracer = AbstractTrace()
-        self.needed = pair.needed
+        self.wanted = pair.wanted
         self.tensors: list[Tensor] = []
         arguments: list[Any] = []
         flags = iter(pair.needed)
@@ -245,17 +272,18 @@ class _Trace:
         views = [(self.tracer.view(array), array) for array in self.tracer.constants]
         return {view: new_tensor(array) for view, array in views if view.memory in read}
 
-    def number_of(self, memory: Memory) -> int:
-        """Which operation of the forward makes it."""
-        return self._writers[memory]
+    def writer_of(self, memory: Memory) -> tuple[int, int]:
+        """The number of the operation of the forward that makes it, and that among its outputs."""
+        number = self._writers[memory]
+        return number, [view.memory for view in self.forward[number].writes].index(memory)
 
-    def walk(self, grad: Array, cut: set[int] | None = None) -> list[Memory]:
+    def walk(self, grad: Array, cut: dict[int, int] | None = None) -> list[Memory]:
         """Trace the walk of the graph; returns the memory of the forward that it reads.
 
-        ``cut`` says which operations make it, if that is decided; else it is here.
+        ``cut`` says which operations make what is kept, if that is decided; else it is here.
         """
         incoming = new_tensor(Form.of(grad).with_gaps())
-        wanted = [x for x, need in zip(self.tensors, self.needed, strict=True) if need]
+        wanted = [x for x, want in zip(self.tensors, self.wanted, strict=True) if want]
         edges: list[Any] = [wanted_edge(x) for x in wanted]
         if self.made._producer is None:
             raise CannotTrace("a result without a gradient")
@@ -264,7 +292,7 @@ class _Trace:
             found = run_backward([self.made], [incoming], True, False, edges, accumulate=False)
         views = [None if x is None else self.tracer.view(x._array) for x in found]
         remaining = iter(views)
-        self.gradients = [next(remaining) if need else None for need in self.needed]
+        self.gradients = [next(remaining) if want else None for want in self.wanted]
         operations = self.tracer.operations[self._traced :]
         read = [view.memory for x in operations for view in x.reads]
         read += [view.memory for view in views if view is not None]
@@ -279,7 +307,7 @@ class _Trace:
         return kept
 
     def _computed_again(
-        self, read: Sequence[Memory], cut: set[int] | None
+        self, read: Sequence[Memory], cut: dict[int, int] | None
     ) -> tuple[set[int], list[Memory]]:
         """Operations to compute again, and memory to keep, so that the backward can read some.
 
@@ -287,7 +315,7 @@ class _Trace:
         than writing and reading what it makes.
         """
         repeated: set[int] = set()
-        kept: dict[int, Memory] = {}
+        kept = {at: [*self.forward[at].writes][which].memory for at, which in (cut or {}).items()}
         pending = list(read)
         while pending:
             memory = pending.pop()
@@ -296,7 +324,7 @@ class _Trace:
                 continue
             operation = self.forward[at]
             once = all([view.memory in self._once for view in operation.writes])
-            if once and isinstance(operation, Pointwise) and (cut is None or at not in cut):
+            if once and isinstance(operation, Pointwise):
                 repeated.add(at)
                 pending += [view.memory for view in operation.reads]
             elif not once:

@@ -27,38 +27,57 @@ if TYPE_CHECKING:
 _new = object.__new__
 
 
+#: Elements up to which one kernel for all gradients is quicker than what chooses those wanted.
+_FEW = 4096
+
+
 class PointwiseNode(native_launchers.PointwiseState):
     """Node of a pointwise operator. Subclasses are named as torch's nodes."""
 
     __slots__ = ()
+    _computes_wanted = True
 
     rule: GradientRule
 
-    def backward(self, grad: Tensor | None) -> tuple[Any, ...]:
+    def backward(
+        self, grad: Tensor | None, *, wanted: tuple[bool, ...] | None = None
+    ) -> tuple[Any, ...]:
         """The gradients of the inputs that need one, None for the others."""
         rule = self.rule
         if grad is None:
             return rule.nothing
+        if wanted is not None and (grad_mode.enabled or grad._array.size > _FEW):
+            return self._chosen(grad, wanted)
         if rule.joint is None:
             results = rule.passed(grad)
         elif grad_mode.enabled:
-            results = rule.record(grad, _with_numbers(self.unpack(), self.numbers))
+            results = None
         else:
             try:
                 results = rule.launch(self, grad)
             except LaunchMiss:  # the kernel is to be compiled
                 results = None
         if results is None:
-            results = self._computed(grad)
+            results = self._computed(grad, rule)
         return results if self.restore is None else _all_restored(results, self.restore)
 
-    def _computed(self, grad: Tensor) -> tuple[Any, ...]:
-        """The gradients as Python computes them."""
+    def _chosen(self, grad: Tensor, wanted: tuple[bool, ...]) -> tuple[Any, ...]:
+        """The gradients that are wanted, by the rule for these inputs."""
+        rule, uses = self.rule.narrowed(wanted)
+        results = rule.passed(grad) if rule.joint is None else self._computed(grad, rule, uses)
+        return results if self.restore is None else _all_restored(results, self.restore)
+
+    def _computed(
+        self, grad: Tensor, rule: GradientRule, uses: Sequence[int] | None = None
+    ) -> tuple[Any, ...]:
+        """The gradients as Python computes them, by a rule that ``uses`` these arguments."""
         saved = self.unpack()
-        if is_transformed(grad) or is_transformed(saved):
-            return self.rule.record(grad, _with_numbers(saved, self.numbers))
-        arrays = [tensor._array for tensor in saved]
-        return self.rule(grad, _with_numbers(arrays, self.numbers))
+        arguments = _with_numbers(saved, self.numbers)
+        if uses is not None:
+            arguments = [arguments[k] for k in uses]
+        if grad_mode.enabled or is_transformed(grad) or is_transformed(saved):
+            return rule.record(grad, arguments)
+        return rule(grad, [x._array if isinstance(x, Tensor) else x for x in arguments])
 
     def _saved_fields(self) -> dict[str, tuple[str, Any]]:
         return saved_names.of_pointwise(self)
@@ -106,7 +125,7 @@ class GradientRule:
     """
 
     __slots__ = ("needed", "uses", "uses_result", "nothing", "joint", "launch", "_passed",
-                 "_positions", "_single", "operator")  # fmt: skip
+                 "_positions", "_single", "_narrowed", "operator")  # fmt: skip
 
     def __init__(self, operator: PointwiseOperator, needed: tuple[int | None, ...]):
         self.needed = needed
@@ -120,12 +139,29 @@ class GradientRule:
         self._positions = tuple([needed.index(group) for group in computed])
         self.joint = self._derived(computed) if computed else None
         self._single: list[tuple[PointwiseOperator, tuple[int, ...]]] | None = None
+        self._narrowed: dict[tuple[bool, ...], tuple[GradientRule, tuple[int, ...]]] = {}
         names = operator.formula.inputs
         used = () if self.joint is None else self.joint.formula.inputs[1:]
         self.uses = tuple([names.index(name) for name in used if name in names])
         self.uses_result = len(self.uses) < len(used)
         #: ``launch(node, grad)``: the gradients, not recorded; None if Python has to compute them.
         self.launch: Callable[..., Any] = self._launch_in_python
+
+    def narrowed(self, wanted: tuple[bool, ...]) -> tuple[GradientRule, tuple[int, ...]]:
+        """The rule for the inputs that are wanted, and which arguments of this one it uses."""
+        found = self._narrowed.get(wanted)
+        if found is None:
+            pairs = zip(self.needed, wanted, strict=True)
+            rule = self.operator.rule(tuple([group if want else None for group, want in pairs]))
+            own = self._arguments()
+            found = rule, tuple([own.index(name) for name in rule._arguments()])
+            self._narrowed[wanted] = found
+        return found
+
+    def _arguments(self) -> list[str]:
+        """The arguments of ``joint`` behind the gradient: names of inputs, and of the result."""
+        names = [self.operator.formula.inputs[k] for k in self.uses]
+        return [*names, "result"] if self.uses_result else names
 
     def _launch_in_python(self, node: PointwiseNode, grad: Tensor) -> None:
         """Leave the node to Python, as the compiled launcher does if it meets what is unusual."""

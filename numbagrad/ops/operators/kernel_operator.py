@@ -32,6 +32,7 @@ class KernelNode(Node):
     """The node of a :class:`KernelOperator`. Subclasses are named as torch's nodes."""
 
     __slots__ = ("arguments", "positions", "needed", "kept", "_output_count")
+    _computes_wanted = True
 
     operator: KernelOperator
     #: The arguments, with None in the places of Tensors.
@@ -42,17 +43,18 @@ class KernelNode(Node):
     #: Arrays that the forward made for the backward.
     kept: tuple[Array, ...]
 
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
+    def backward(self, *grads: Any, wanted: tuple[bool, ...] | None = None) -> tuple[Any, ...]:
         """The gradients of the Tensors among the arguments, None where none is needed."""
+        needed = self.needed if wanted is None else wanted
         saved = self.unpack()
         count = len(self.positions)
         arguments = list(self.arguments)
         for position, tensor in zip(self.positions, saved[:count], strict=True):
             arguments[position] = tensor
         if grad_mode.enabled or is_transformed(grads) or is_transformed(saved):
-            return gradients_of(self.operator.definition, arguments, self.needed, grads)
+            return gradients_of(self.operator.definition, arguments, needed, grads)
         results = [x._array for x in saved[count:]]
-        return self.operator.gradients(grads, arguments, results, self.kept, self.needed)
+        return self.operator.gradients(grads, arguments, results, self.kept, needed)
 
     def release(self) -> None:
         """Free what was kept."""

@@ -32,18 +32,19 @@ class OperatorNode(native_launchers.OperatorState):
     """Node of a :class:`TensorOperator`. Subclasses are named as torch's nodes."""
 
     __slots__ = ()
+    _computes_wanted = True
 
     plan: GradientPlan
     operator: TensorOperator
 
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
+    def backward(self, *grads: Any, wanted: tuple[bool, ...] | None = None) -> tuple[Any, ...]:
         """The gradients of the inputs that need one, None for the others."""
         plan = self.plan
         if grads[0] is None and all([grad is None for grad in grads]):
             return plan.nothing
         known = [grads[0] if len(grads) == 1 else grads, *self.values, *self.unpack()]
         results: list[Any] = []
-        for rule in plan.rules:
+        for rule in plan.rules if wanted is None else plan.rules_for(wanted):
             if rule is None:
                 results.append(None)
             else:
@@ -191,6 +192,13 @@ class GradientPlan:
         self.nothing = (None,) * len(self.rules)
         #: Whether the launcher was told how its nodes are made.
         self.is_native = False
+
+    def rules_for(self, wanted: tuple[bool, ...]) -> list[Any]:
+        """The rules of the inputs whose gradients are wanted; a list of Tensors has all or none."""
+        return [
+            rule if rule is not None and (want or rule[2]) else None
+            for rule, want in zip(self.rules, wanted, strict=False)
+        ]
 
     def with_hooked_indices(self) -> GradientPlan:
         """The same for a node whose index arrays were stored by hooks."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -381,13 +382,18 @@ class KernelNode(Node):
     shapes: dict[str, Spec]
     specs: tuple[Spec, ...]
 
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
+    _computes_wanted = True
+
+    def backward(self, *grads: Any, wanted: tuple[bool, ...] | None = None) -> tuple[Any, ...]:
         """The gradients of the inputs that are Tensors, by the functions that give them."""
+        needed = self.needed
+        if wanted is not None:
+            needed = needed & set(itertools.compress(self.shapes, wanted))
         known = {**self.values, **dict(zip(self.names, self.unpack(), strict=True))}
         made: dict[str, Any] = {}
         self._check_read(grads)
         for rule in self.kernel.rules:
-            if not rule.gives & self.needed:
+            if not rule.gives & needed:
                 continue
             for parameter, position in rule.incoming.items():
                 grad = grads[position]
@@ -397,7 +403,7 @@ class KernelNode(Node):
             specs = [self.shapes[rule.writes[name]] for name in rule.kernel.outputs]
             results = rule.kernel.call_for(arguments, specs)
             made.update(zip([rule.writes[x] for x in rule.kernel.outputs], results, strict=True))
-        missing = sorted(self.needed - made.keys())
+        missing = sorted(needed - made.keys())
         if missing:
             raise RuntimeError(
                 f"kernel {self.kernel.name}: there is no gradient with respect to "
@@ -405,7 +411,7 @@ class KernelNode(Node):
                 f"{', '.join([_prefix(self.kernel.parameters) + x for x in missing])}, or pass the "
                 "input through detach() if none should flow"
             )
-        return tuple([made[name] if name in self.needed else None for name in self.shapes])
+        return tuple([made[name] if name in needed else None for name in self.shapes])
 
     def _check_read(self, grads: tuple[Any, ...]) -> None:
         """Raise for the gradient of an output that no backward of the kernel reads."""
