@@ -56,7 +56,7 @@ class LinearNode(Node):
         weight = self._unpack_entry(1)
         return None if weight is None else creation_hooks.quietly(weight.t)
 
-    def backward(
+    def backward(  # type: ignore[override]  # the engine gives as many gradients as outputs
         self, grad: Tensor | None, *, wanted: tuple[bool, ...] | None = None
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """The gradients of bias, input and weight; None for those that need none."""

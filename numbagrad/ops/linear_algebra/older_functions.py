@@ -177,15 +177,18 @@ def _inverse_by_factor(L: Array, upper: bool) -> Array:
 
 
 def _of_factor(common: Tensor, L: Tensor, upper: bool) -> Tensor:
-    """The gradient of a factor, from minus that of the product of it and its transpose.
+    """The gradient of a factor; ``common`` is minus that of its product with its adjoint, doubled.
 
     As in torch that of all elements of the product, also of those beyond the triangle: these are
     zeros, whatever stands there, but have a gradient.
     """
-    common = common + adjoint(common)
     factor = L - (L.tril(-1) if upper else L.triu(1)).detach()
     made = factor @ common if upper else common @ factor
     return sum_to_size(-made, L._array.shape)
+
+
+def _doubled(matrix: Tensor) -> Tensor:
+    return matrix + adjoint(matrix)
 
 
 def _samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Any:
@@ -199,7 +202,7 @@ _cholesky_solve = TensorOperator(
     {
         "B": lambda grad, B_shape, L, upper: sum_to_size(_cholesky_solve(grad, L, upper), B_shape),
         "L": lambda grad, L, upper, result: _of_factor(
-            _cholesky_solve(grad, L, upper) @ adjoint(result), L, upper
+            _doubled(_cholesky_solve(grad, L, upper) @ adjoint(result)), L, upper
         ),
     },
     batch=_samples,
@@ -207,7 +210,7 @@ _cholesky_solve = TensorOperator(
 _cholesky_inverse = TensorOperator(
     "cholesky_inverse",
     lambda L, upper: _inverse_by_factor(L, upper),
-    {"L": lambda grad, L, upper, result: _of_factor(result @ grad @ result, L, upper)},
+    {"L": lambda grad, L, upper, result: _of_factor(result @ _doubled(grad) @ result, L, upper)},
     batch=_samples,
 )
 

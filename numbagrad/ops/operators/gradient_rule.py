@@ -39,7 +39,7 @@ class PointwiseNode(native_launchers.PointwiseState):
 
     rule: GradientRule
 
-    def backward(
+    def backward(  # type: ignore[override]  # the engine gives as many gradients as outputs
         self, grad: Tensor | None, *, wanted: tuple[bool, ...] | None = None
     ) -> tuple[Any, ...]:
         """The gradients of the inputs that need one, None for the others."""

@@ -192,21 +192,19 @@ _i0 = _pointwise(
 _i1 = _pointwise(
     "special_i1",
     lambda x: _unscaled(1, x),
-    lambda grad, input: grad * (_i0(input) - _over(input, _i1(input))),
+    lambda grad, input, result: grad * (_i0(input) - _over(input, result)),
     "SpecialI1Backward0",
 )
 _i0e = _pointwise(
     "special_i0e",
     lambda x: _bessel(0, x),
-    lambda grad, input: grad * (_i1e(input) - sign(input) * _i0e(input)),
+    lambda grad, input, result: grad * (_i1e(input) - sign(input) * result),
     "SpecialI0EBackward0",
 )
 _i1e = _pointwise(
     "special_i1e",
     lambda x: _bessel(1, x),
-    lambda grad, input: (
-        grad * (_i0e(input) - sign(input) * _i1e(input) - _over(input, _i1e(input)))
-    ),
+    lambda grad, input, result: grad * (_i0e(input) - sign(input) * result - _over(input, result)),
     "SpecialI1EBackward0",
 )
 

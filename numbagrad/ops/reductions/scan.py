@@ -210,8 +210,8 @@ def _logcumsumexp_gradient(grad: Tensor, input: Tensor, dim: int, result: Tensor
 
 
 def _ratio(a: Tensor, b: Tensor) -> Tensor:
-    """``exp(a - b)``; 1 for equal infinities."""
-    return choose(pointwise("eq")(a, b), 0.0, a - b).exp()
+    """``exp(a - b)``; 1 for equal infinities, which have no gradient."""
+    return choose(pointwise("eq")(a, b) & pointwise("isinf")(a), 0.0, a - b).exp()
 
 
 _logcumsumexp_program = Scan("logcumsumexp", -math.inf, _log_add)
