@@ -89,6 +89,10 @@ class Walk:
         results = [view if want else None for view, want in zip(self.results, wanted, strict=True)]
         alive = [view.memory for view in results if view is not None]
         operations = optimise(self.traced, alive, self.passes)
+        known = {*[view.memory for view in self.roots], *self.kept}
+        known.update([view.memory for operation in operations for view in operation.writes])
+        if any([view.memory not in known for each in operations for view in each.reads]):
+            return self  # the passes found another way to compute something, of what is not kept
         return dataclasses.replace(self, operations=operations, results=results, _direct=None)
 
     def run(
@@ -187,9 +191,9 @@ class Backward:
         """
         found = self._narrowed.get(wanted, self)
         if found is None:
-            together, *alone = [walk.narrowed(wanted) for walk in (self.together, *self.alone)]
+            together, *single = [walk.narrowed(wanted) for walk in (self.together, *self.single)]
             found = dataclasses.replace(
-                self, together=together, alone=alone, direct=None, _narrowed={}
+                self, together=together, single=single, direct=None, _narrowed={}
             )
             self._narrowed[wanted] = found
         elif found is self and wanted not in self._narrowed:
