@@ -7,6 +7,7 @@ pages, which operators on large arrays read a tenth faster; ``buffers.py`` has t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,12 +48,12 @@ def filled(
     shape: Sequence[int], kind: np.dtype[Any], value: Any, where: Backend | None = None
 ) -> Array:
     """A new array of which every element is ``value``; an ndarray if no backend is named."""
-    if where is None and not value:
+    small = math.prod(shape) * kind.itemsize < buffer_layout.LARGE_BYTES
+    if where is None and small and not value:
         array = np.zeros(shape, kind)
-        if array.nbytes < buffer_layout.LARGE_BYTES:
-            if capture.active is not None:
-                capture.note_fill(array, value)
-            return array
+        if capture.active is not None:
+            capture.note_fill(array, value)
+        return array
     array = new_array(shape, kind, where)
     set_all(array, value)
     return array
