@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -463,3 +464,12 @@ def test_rows_are_read_in_any_cut(shape, inner):
         for lo, hi in itertools.pairwise(cuts):
             kernel["4"].py_func(words, lo, hi)
         np.testing.assert_array_equal(made, expected)
+
+
+def test_indices_of_a_pickled_array_are_indices():
+    """Its dtype is equal to NumPy's own and another object, as of what a worker process sends."""
+    sent = torch.from_numpy(pickle.loads(pickle.dumps(np.array([2, 0]))))
+    weight = torch.arange(6.0).view(3, 2)
+    assert sent._array.dtype is not torch.arange(2)._array.dtype
+    for found in (torch.nn.functional.embedding(sent, weight), weight.index_select(0, sent)):
+        assert found.tolist() == [[4, 5], [0, 1]]

@@ -56,7 +56,7 @@ def index_of(name: str, index: Tensor) -> Array:
 
 def _int64(name: str, index: Tensor) -> Tensor:
     """An index tensor of int64 with the values of one of int32 or int64."""
-    if index._array.dtype is INT64:
+    if index._array.dtype == INT64:
         return index
     if index._array.dtype == np.int32 and is_transformed(index):
         return cast(index, INT64)
@@ -393,7 +393,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if rank == 0 and input._array.dtype.kind == "c":  # the parts of a number have a dimension
         return reshape(index_select(reshape(input, 1), dim, index), ())
     dim = dimension(rank, dim)
-    if index._array.ndim != 1 or index._array.dtype is not INT64:
+    if index._array.ndim != 1 or index._array.dtype != INT64:
         index = index_tensor(index, vector_of("index_select", index))
     if rank == 0 and index._array.size != 1:
         raise RuntimeError(
@@ -489,7 +489,7 @@ def embedding(
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     kind = indices._array.dtype
-    if kind is not INT64 and kind != np.int32:
+    if kind not in (INT64, np.int32):  # equal ones: those of pickled arrays are no others
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
             f"Long, Int; but got torch.{scalar_type_name(indices.dtype)}Tensor instead (while "
