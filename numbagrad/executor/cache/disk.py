@@ -95,21 +95,11 @@ class ObjectCache:
         return False
 
     def _replace(self, name: str, data: bytes) -> None:
-        import tempfile  # slow to import, and not needed where everything is cached
-
-        temporary = None
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self._is_ours(self.directory, os.stat(self.directory)):
-                return
-            handle, temporary = tempfile.mkstemp(dir=self.directory, prefix=".writing-")
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.replace(temporary, self.directory / name)
+            if self._is_ours(self.directory, os.stat(self.directory)):
+                self._write_and_rename(name, data)
         except OSError as error:
-            if temporary is not None:
-                with contextlib.suppress(OSError):  # the warning below is about the cause
-                    os.unlink(temporary)
             if not self._warned:
                 self._warned = True
                 warnings.warn(
@@ -119,6 +109,20 @@ class ObjectCache:
                     RuntimeWarning,
                     stacklevel=2,
                 )
+
+    def _write_and_rename(self, name: str, data: bytes) -> None:
+        """Write a file beside the entry and put it in its place; Ctrl-C leaves none behind."""
+        import tempfile  # slow to import, and not needed where everything is cached
+
+        handle, temporary = tempfile.mkstemp(dir=self.directory, prefix=".writing-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(temporary, self.directory / name)
+        except BaseException:
+            with contextlib.suppress(OSError):  # the caller is told of the cause
+                os.unlink(temporary)
+            raise
 
 
 def _header(key: str, payload: bytes) -> bytes:
