@@ -107,6 +107,16 @@ class LinearNode(Node):
             self.shown = node
         return (*super().next_functions[:2], (visible(node), 0))
 
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Register ``hook(grad_inputs, grad_outputs) -> tuple or None``, to run after the node.
+
+        It sees the gradient of the transposed weight, as in torch, unless a walk is under way.
+        """
+        transpose = self.next_functions[2][0]
+        if isinstance(transpose, _Shown) and grad_mode.walk is None:
+            transpose.take_part()
+        return super().register_hook(hook)
+
 
 class _Shown:
     """A node that a linear layer shows, and leaves out until it has hooks or ends a walk."""

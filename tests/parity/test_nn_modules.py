@@ -245,6 +245,17 @@ def the_old_backward_hook(lib, x, log):
 
 
 @case
+def a_hook_of_the_node_of_a_linear_layer(lib, x, log):
+    """The weight's gradient is that of its transpose, and may be replaced."""
+    module = linear(lib)
+    module.register_backward_hook(lambda module, into, out: log(list(map(repr, into))))
+    y = module(x)
+    y.grad_fn.register_hook(lambda into, out: (*into[:2], into[2].cumsum(0)))
+    y.sin().sum().backward()
+    return module.weight.grad
+
+
+@case
 def the_old_backward_hook_of_two_outputs(lib, x, log):
     class Two(lib.nn.Module):
         def forward(self, x):
