@@ -4,6 +4,7 @@ Orders written as literals were printed by torch 2.13 from the same seed.
 """
 
 import collections
+import itertools
 import warnings
 
 import numpy as np
@@ -311,3 +312,16 @@ def test_pipes_of_data():
         functional_datapipe("times_of_this_test")(Times)
     assert not hasattr(MapDataPipe(), "times_of_this_test")
     del IterDataPipe.functions["times_of_this_test"]
+
+
+def test_a_random_sampler_without_an_end_begins_at_once():
+    """It drew up a list of all its chunks, of 312 million entries here."""
+    drawn = [
+        list(
+            itertools.islice(
+                data.RandomSampler(range(9), True, count, ng.Generator().manual_seed(3)), 40
+            )
+        )
+        for count in (64, 10**10)
+    ]
+    assert drawn[0] == drawn[1]

@@ -93,7 +93,7 @@ class RandomSampler(Sampler[int]):
         chunk = self._CHUNK if self.replacement else size
         whole, rest = divmod(self.num_samples, chunk)
         # Drawn even where nothing is left, as in torch: it decides where the generator stands.
-        for count in (*[chunk] * whole, rest):
+        for count in itertools.chain(itertools.repeat(chunk, whole), (rest,)):
             if self.replacement:
                 drawn = randint(size, (count,), generator=generator)
             else:
