@@ -158,11 +158,11 @@ def test_formulas_bound_by_arithmetic_are_compiled_for_the_widest_vectors(
 ):
     asked = []
 
-    def target_machine(wide=False):
+    def machine(target, wide):
         asked.append(wide)
         return loader.target_machine(wide)
 
-    monkeypatch.setattr(compiler, "target_machine", target_machine)
+    monkeypatch.setattr(compiler, "_machine", machine)
     compile_to_module(kernel, UNIFORM, code=code)
     assert asked == [widest]
 

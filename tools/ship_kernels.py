@@ -18,7 +18,7 @@ import tempfile
 
 from numbagrad.codegen import loader
 from numbagrad.executor.cache import shipped
-from numbagrad.executor.cache.library import Kernel, shipped_key
+from numbagrad.executor.cache.library import Kernel, shared_kernels, shipped_key
 from numbagrad.warming import PROGRAMS
 
 _RECORD = """
@@ -72,6 +72,7 @@ def recorded(level: str, folder: pathlib.Path) -> list[Kernel]:
     paths = {name: folder / f"{level}-{name}.recorded" for name in PROGRAMS}
     _in_turn([(_RECORD, level, folder, name, path) for name, path in paths.items()])
     found = [kernel for path in paths.values() for kernel in pickle.loads(path.read_bytes())]
+    found += shared_kernels()
     unique = {(k.name, k.source, k.signature, k.module, k.fastmath, k.code): k for k in found}
     return list(unique.values())
 

@@ -102,7 +102,7 @@ def _for_target(module: llvm.ModuleRef) -> llvm.ModuleRef:
 def _check_externals(module: llvm.ModuleRef, name: str) -> None:
     """Raise for a symbol that could not be resolved when the object is loaded."""
     for function in module.functions:
-        known = function.name.startswith("llvm.") or not function.is_declaration
+        known = function.name.startswith(("llvm.", loader.SHARED)) or not function.is_declaration
         if not known and llvm.address_of_symbol(function.name) is None:
             raise RuntimeError(
                 f"kernel {name!r} needs the symbol {function.name!r}, which this process does not "
@@ -121,6 +121,12 @@ def _is_bound_by_arithmetic(module: llvm.ModuleRef) -> bool:
     return any(
         [len(_OPERATION.findall(block)) >= MANY_OPERATIONS for block in str(module).split("\n\n")]
     )
+
+
+@functools.cache
+def _machine(target: loader.Target, wide: bool) -> llvm.TargetMachine:
+    """The one machine that compiles for a target: LLVM takes a millisecond to look at a new one."""
+    return target_machine(wide)
 
 
 _SIMPLIFY = ("sroa", "simplify_cfg", "instruction_combine")
@@ -153,7 +159,7 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> llvm.ModuleRef:
     options.slp_vectorization = True
     options.loop_unrolling = True
     options.loop_interleaving = code != "guarded" and not (by_rows and wide)
-    builder = llvm.create_pass_builder(target_machine(wide), options)
+    builder = llvm.create_pass_builder(_machine(loader.target(), wide), options)
     if code != "loops":
         for function in module.functions:
             apart = function.is_declaration or b"noinline" in b"".join(function.attributes)
@@ -223,8 +229,9 @@ def compile_to_object(
     code: str = "loops",
 ) -> bytes:
     """Compile ``function`` to an object file (see :func:`compile_to_module`)."""
-    module = compile_to_module(function, signature, symbol, fastmath, code)
-    return target_machine().emit_object(module)
+    with global_compiler_lock:
+        module = compile_to_module(function, signature, symbol, fastmath, code)
+        return _machine(loader.target(), False).emit_object(module)
 
 
 def assembly(function: Callable[..., Any], signature: str, **options: Any) -> str:

@@ -7,7 +7,6 @@ function becomes one or two machine instructions; called from Python, it does th
 from __future__ import annotations
 
 import ctypes
-import weakref
 
 import numpy as np
 from llvmlite import ir
@@ -25,7 +24,10 @@ from numba import (
 from numba.core import cgutils
 from numba.core.types import float16
 
-from . import record_types  # noqa: F401 - so that Numba knows records
+from . import (
+    alias_scopes,
+    record_types,  # noqa: F401 - so that Numba knows records
+)
 from .addresses import (
     call_function,
     fused_multiply_add,
@@ -34,8 +36,8 @@ from .addresses import (
     store_element,
     words_on_stack,
 )
-from .alias_scopes import APART
 from .compiler import subroutine
+from .loader import SHARED
 from .primitive import primitive
 
 __all__ = [
@@ -71,31 +73,6 @@ def _memory_type(context, dtype):
 
 def _pointer(builder, address, element_type):
     return builder.inttoptr(address, element_type.as_pointer())
-
-
-#: For each module that is being made, the alias scope of every number, and the key of one of them
-#: from all others.
-_scopes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
-def _scopes_of(module, memory):
-    """The metadata of the scope of one number, and of those of all others."""
-    if module not in _scopes:
-        domain = module.add_metadata(["numbagrad"])
-        numbers = range(1, APART + 1)
-        _scopes[module] = [module.add_metadata([f"memory {k}", domain]) for k in numbers], {}
-    scopes, found = _scopes[module]
-    if memory not in found:
-        others = [*scopes[: memory - 1], *scopes[memory:]]
-        found[memory] = module.add_metadata([scopes[memory - 1]]), module.add_metadata(others)
-    return found[memory]
-
-
-def _note_memory(builder, instruction, memory):
-    """Tell LLVM that an access shares no byte with those of other numbers (its alias scopes)."""
-    own, others = _scopes_of(builder.module, memory)
-    instruction.set_metadata("alias.scope", own)
-    instruction.set_metadata("noalias", others)
 
 
 def _is_half(dtype):
@@ -139,7 +116,7 @@ def _load(stored, memory=0):
         pointer = builder.gep(_pointer(builder, arguments[0], element_type), [arguments[1]])
         value = builder.load(pointer, align=alignment)
         if memory:
-            _note_memory(builder, value, memory)
+            alias_scopes.note(builder.module, value, memory)
         if _is_half(stored):
             return _widened(builder, value)
         if stored == types.boolean:
@@ -163,7 +140,7 @@ def _store(stored, memory=0):
             value = builder.zext(value, element_type)
         instruction = builder.store(value, pointer, align=alignment)
         if memory:
-            _note_memory(builder, instruction, memory)
+            alias_scopes.note(builder.module, instruction, memory)
         return context.get_dummy_value()
 
     return passed, codegen
@@ -350,8 +327,11 @@ def address_of_stack(typing_context, words):
 _C_TYPES = {types.int64: ctypes.c_int64, types.float64: ctypes.c_double, types.void: None}
 
 
-def external(name, returned, *arguments):
-    """A C function of the process as an intrinsic over int64 and float64 values."""
+def external(name, returned, *arguments, body=None):
+    """A C function of the process as an intrinsic over int64 and float64 values.
+
+    In Python ``body`` is run instead, if there is one.
+    """
 
     def emit(context, builder, signature, values):
         function_type = ir.FunctionType(
@@ -362,7 +342,7 @@ def external(name, returned, *arguments):
         result = builder.call(function, values)
         return result if returned != types.void else context.get_dummy_value()
 
-    def body(*values):
+    def called(*values):
         kinds = [_C_TYPES[argument] for argument in arguments]
         function = ctypes.CFUNCTYPE(_C_TYPES[returned], *kinds)((name, ctypes.CDLL(None)))
         found = function(*[value.item() if hasattr(value, "item") else value for value in values])
@@ -374,7 +354,18 @@ def external(name, returned, *arguments):
     exec(source + "    return signature, emit\n", namespace)
     typed = namespace["typed"]
     typed.__name__ = name
-    return primitive(body)(typed)
+    return primitive(body or called)(typed)
+
+
+def shared(kernel):
+    """A kernel as a function that others call by name: they share its machine code.
+
+    For what is long to compile and called seldom. Its signature is ``loader.SHARED_SIGNATURE``.
+    """
+    room = kernel.__module__.partition(".")[2]
+    words = [types.int64] * 4
+    name = f"{SHARED}{room}.{kernel.__name__}"
+    return external(name, types.int64, *words, body=kernel.py_func)
 
 
 #: C's function: target, source, number of bytes.

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..interrupts import uninterrupted
@@ -156,6 +158,31 @@ def target_machine(wide: bool = False) -> llvm.TargetMachine:
     )
 
 
+#: How the names of functions begin that kernels share: room and name of the kernel that one is.
+SHARED = "numbagrad_shared."
+#: Of every such kernel: int64 from int64.
+SHARED_SIGNATURE = "int64(int64, int64, int64, int64)"
+
+_SHARED = re.compile(rb"numbagrad_shared\.([\w.]+)\.(\w+)")
+
+#: Finds the machine code of a shared kernel by room and name; ``executor`` sets it.
+find_shared: Callable[[str, str], int] | None = None
+
+_resolved: set[tuple[bytes, bytes]] = set()
+
+
+def _resolve_shared(data: bytes) -> None:
+    """Tell LLVM where the shared functions are that an object calls by name."""
+    for found in set(_SHARED.findall(data)) - _resolved:
+        room, name = (part.decode() for part in found)
+        if find_shared is None:
+            raise RuntimeError(f"{name} is shared by kernels, and numbagrad.executor finds those")
+        address = find_shared(room, name)
+        with uninterrupted():
+            _binding().add_symbol(f"{SHARED}{room}.{name}", address)
+        _resolved.add(found)
+
+
 def load(data: bytes, symbol: str) -> int:
     """Load an object file and return the address of ``symbol``.
 
@@ -167,6 +194,7 @@ def load(data: bytes, symbol: str) -> int:
             f"kernels for {os.environ.get('NUMBAGRAD_TARGET')} do not run on this CPU; unset "
             "NUMBAGRAD_TARGET"
         )
+    _resolve_shared(data)
     with _lock, uninterrupted():
         return _loaded(data, symbol)
 

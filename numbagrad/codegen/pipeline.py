@@ -63,8 +63,27 @@ class _TranslateByteCode(_Pass):
     _name = "numbagrad_translate_bytecode"
 
     def run_pass(self, state: Any) -> bool:
-        state["func_ir"] = _Interpreter(state["func_id"]).interpret(state["bc"])
+        code = state["bc"]
+        _leave_out_caches(code)
+        state["func_ir"] = _Interpreter(state["func_id"]).interpret(code)
         return True
+
+
+def _leave_out_caches(code: Any) -> None:
+    """Have each instruction be followed by the next that does something.
+
+    Two thirds of the bytecode of a kernel are places for CPython 3.11 to remember things in.
+    """
+    table = code.table
+    caches = [offset for offset, each in table.items() if each.opname == "CACHE"]
+    following = {offset: table[offset].next for offset in reversed(caches)}
+    for offset in reversed(caches):
+        after = following[offset]
+        following[offset] = following.get(after, after)
+        if offset not in code.labels:
+            del table[offset]
+    for each in table.values():
+        each.next = following.get(each.next, each.next)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -133,8 +152,8 @@ def _used(statement: Any) -> list[str]:
     """Names of the variables that a statement, or the value of an assignment, reads."""
     if isinstance(statement, ir.Var):
         return [statement.name]
-    if not isinstance(statement, ir.Expr | ir.Branch | ir.Return):
-        return []
+    if not isinstance(statement, ir.Inst):
+        return []  # a constant, a global or an argument
     return [variable.name for variable in statement.list_vars()]
 
 
@@ -163,6 +182,26 @@ class _Lower(Lower):
 
     def emit_environment_object(self) -> None:
         pass
+
+    def _find_singly_assigned_variable(self) -> None:
+        """Variables that need no memory: assigned once, and used in that block alone."""
+        times: collections.Counter[str] = collections.Counter()
+        crossing: set[str] = set()
+        for block in self.blocks.values():
+            assigned: set[str] = set()
+            for statement in block.body:
+                is_assign = isinstance(statement, ir.Assign)
+                crossing.update(
+                    name
+                    for name in _used(statement.value if is_assign else statement)
+                    if name not in assigned
+                )
+                if is_assign:
+                    assigned.add(statement.target.name)
+                    times[statement.target.name] += 1
+        once = {name for name, count in times.items() if count == 1}
+        self._singly_assigned_vars = once - crossing
+        self._blk_local_varmap: dict[str, Any] = {}
 
     def lower_block(self, block: ir.Block) -> None:
         self.pre_block(block)

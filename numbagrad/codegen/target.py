@@ -25,6 +25,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
 
+from . import alias_scopes
 from .pipeline import KernelPipeline
 
 NAME = "numbagrad"
@@ -217,6 +218,7 @@ class _Context(CPUContext):
 
     def post_lowering(self, mod: Any, library: Any) -> None:
         """As the CPU target does, but without Numba's runtime: kernels own no objects."""
+        alias_scopes.write(mod)
         if self.fastmath:
             fastmathpass.rewrite_module(mod, self.fastmath)
 

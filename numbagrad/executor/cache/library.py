@@ -504,6 +504,33 @@ def object_of(key: str, kernel: Kernel) -> bytes:
 # Kernels that Python calls are the same machine code as those of the executor.
 addresses.find_kernel = hand_written
 
+#: Kernels that others call by name, by room and function.
+SHARED = (("kernels.pointwise.rows", "row_steps"), ("kernels.pointwise.rows", "row_starts"))
+
+
+def _shared(room: str, name: str) -> int:
+    """Address of a kernel that others call: a part of those, which nobody looks up or counts."""
+    wanted = HandWritten(room, name, loader.SHARED_SIGNATURE)
+    content = _hand_written_content(*wanted)
+    with lock:
+        address = _load(content, _symbol(name))
+        if address is None:
+            kernel, python = (
+                _hand_written_kernel(*wanted),
+                functools.partial(_hand_written_function, *wanted),
+            )
+            with capture.unheard(), uninterrupted():
+                address = loader.load(_compiled(_key(content), kernel, python), _symbol(name))
+    return address
+
+
+loader.find_shared = _shared
+
+
+def shared_kernels() -> list[Kernel]:
+    """The kernels of :data:`SHARED`, for what compiles kernels ahead."""
+    return [_hand_written_kernel(*HandWritten(*each, loader.SHARED_SIGNATURE)) for each in SHARED]
+
 
 def _declared(module: str, name: str, options: tuple[Any, ...]) -> Callable[..., Any]:
     """The function of a kernel, which is to be compiled as its decorator says."""

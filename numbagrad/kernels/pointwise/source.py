@@ -15,6 +15,7 @@ from collections.abc import Callable
 from ...codegen import loader
 from .. import layout
 from ..matmul import layout as matmul_layout
+from . import layout as plane_layout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,6 +135,7 @@ def source(
     if len(body.lines) < LINES_WORTH_COPIES:
         repeated = frozenset()
     text += ["from numbagrad.kernels.pointwise.repeated_rows import *"] if repeated else []
+    text += [] if flat or tile else ["from numbagrad.kernels.pointwise.rows import *"]
     text += ["", "", "def kernel(args, lo, hi):"]
     run = ("lo", "hi") if flat and not tile else ("0", "run" if repeated else "count")
     compute = [*body.lines, *stores(body)]
@@ -205,25 +207,26 @@ def _rows(operands: list[Operand], row: list[str]) -> list[str]:
     Those find ``count`` elements at ``at_<name>``. Dimensions are decoded where a range begins and
     where the second innermost one is through; from row to row the addresses only step on.
     """
-    word = _own_words(operands)
-    own = [o for o in operands if o.name in word]
-    text = ["dimensions = load(args, 0, int64)", "size = load(args, dimensions, int64)"]
-    for o in own:
-        text.append(f"start_{o.name} = load(args, {word[o.name]}, int64)")
-        text.append(f"jump_{o.name} = load(args, {word[o.name]} + dimensions - 1, int64)")
+    own = [(k, o) for k, o in enumerate(operands) if o.layout != layout.ALIAS]
+    bits = sum(1 << k for k, _ in own)
+    words = plane_layout.PLANE_OPERANDS + plane_layout.PLANE_WORDS * len(operands)
+    text = [
+        f"plane = address_of_stack({words})",
+        f"size = describe_rows(args, {bits}, plane, 0)",
+    ]
+    decode = [
+        f"rows = find_rows(args, lo, {bits}, plane)",
+        f"column = load(plane, {plane_layout.PLANE_COLUMN}, int64)",
+    ]
+    for k, o in own:
+        at = plane_layout.PLANE_OPERANDS + plane_layout.PLANE_WORDS * k
+        text.append(f"jump_{o.name} = load(plane, {at + 1}, int64)")
         if o.layout == layout.STRIDED:
-            text.append(f"step_{o.name} = load(args, {word[o.name]} + dimensions, int64)")
-    decode = ["row = 0", "column = lo", "rows = 1"]
-    decode += ["if dimensions > 1:", "    row = lo // size", "    column = lo - row * size"]
-    decode += [f"row_{o.name} = start_{o.name}" for o in own]
-    decode += ["for d in range(dimensions - 1, 0, -1):"]
-    decode += ["    extent = load(args, d, int64)", "    outer = row // extent"]
-    decode += ["    position = row - outer * extent", "    row = outer"]
-    decode += ["    if d == dimensions - 1:", "        rows = extent - position"]
-    decode += [f"    row_{o.name} += position * load(args, {word[o.name]} + d, int64)" for o in own]
-    one = [f"at_{o.name} = row_{o.name}{_offset(o)}" for o in own]
+            text.append(f"step_{o.name} = load(plane, {at + 2}, int64)")
+        decode.append(f"row_{o.name} = load(plane, {at}, int64)")
+    one = [f"at_{o.name} = row_{o.name}{_offset(o)}" for _, o in own]
     one += ["count = min(size - column, hi - lo)", *row, "lo += count", "column = 0", "rows -= 1"]
-    one += [f"row_{o.name} += jump_{o.name}" for o in own]
+    one += [f"row_{o.name} += jump_{o.name}" for _, o in own]
     decode += ["while rows > 0 and lo < hi:", *_indented(1, one)]
     return [*text, "while lo < hi:", *_indented(1, decode)]
 
