@@ -11,6 +11,8 @@ from numba.core.errors import NumbaError, TypingError
 from numbagrad.codegen import compiler, loader
 from numbagrad.codegen.compiler import assembly, compile_to_module, compile_to_object, subroutine
 from numbagrad.codegen.intrinsics import external, float32, float64, int64, load, store, types
+from numbagrad.kernels import layout
+from numbagrad.kernels.pointwise.rows import describe_rows, find_rows
 
 UNIFORM = "void(int64, int64, int64)"
 CODES = ("loops", "formula", "calls")
@@ -200,3 +202,24 @@ def test_functions_of_other_users_of_numba_are_left_alone():
     with pytest.raises(ValueError, match="nothing to normalise"):
         normalised(np.ones(0))
     assert native(collatz, code="calls")(27, 1000) == 111
+
+
+def test_shared_kernels_are_called_by_name_and_do_what_they_do_in_python():
+    data = compile_to_object(strided_rows, loader.SHARED_SIGNATURE, "rows_of")
+    assert b"numbagrad_shared.kernels.pointwise.rows.row_starts" in data
+    words = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 5)(loader.load(data, "rows_of"))
+    args = np.zeros(layout.ARGUMENT_OPERANDS + 2 * layout.OPERAND_WORDS, np.int64)
+    args[:4] = 3, 4, 2, 5
+    args[layout.ARGUMENT_OPERANDS + layout.OPERAND_WORDS :][:4] = 1000, 400, 7, 8
+    for lo in range(40):
+        compiled, plain = np.zeros(7, np.int64), np.zeros(7, np.int64)
+        rows = words(args.ctypes.data, lo, 2, compiled.ctypes.data)
+        assert rows == strided_rows(args.ctypes.data, lo, 2, plain.ctypes.data) == 2 - lo // 5 % 2
+        outer, row, column = np.unravel_index(lo, (4, 2, 5))
+        expected = [column, 0, 0, 0, 1000 + 400 * outer + 7 * row, 7, 8]
+        assert compiled.tolist() == plain.tolist() == expected
+
+
+def strided_rows(args, lo, own, plane):
+    describe_rows(args, own, plane, 0)
+    return find_rows(args, lo, own, plane)
