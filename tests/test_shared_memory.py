@@ -17,7 +17,7 @@ import torch.multiprocessing as mp
 
 
 def work(rank, model, results, plain, view, queue, answers):
-    assert torch.__version__.endswith("numbagrad") and type(sys.argv[1:]) is list
+    assert torch.__version__.endswith("numbagrad") and isinstance(sys.argv[1:], list)
     assert sys.argv[1:] == ["argument"]
     assert model[0].weight is model[2].weight and model[0].weight.is_shared()
     assert isinstance(model[0].bias, torch.nn.Parameter) and model[0].bias.requires_grad
