@@ -81,7 +81,14 @@ def _check_rows(name: str, input: Tensor, dim: int, index: Array, source: Tensor
         raise kind(
             f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim){end}"
         )
-    if (*own[:dim], *own[dim + 1 :]) != (*given[:dim], *given[dim + 1 :]):
+    entry, other = (*own[:dim], *own[dim + 1 :]), (*given[:dim], *given[dim + 1 :])
+    if entry != other and name == "index_copy_":
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+            f"slice shape: {' '.join(map(str, entry))} at dimension {dim} and source slice shape: "
+            f"{' '.join(map(str, other))} at dimension 0."
+        )
+    if entry != other:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(own)} source.shape = {list(given)}"
@@ -93,6 +100,7 @@ def _rows_inside(
 ) -> tuple[int, Array]:
     """The dimension counted from 0, and the indices, which are checked to be inside of it."""
     dim = dimension(input._array.ndim, dim)
+    _check_vector(name, index)
     array = vector_of(name, index)
     _check_rows(name, input, dim, array, source)
     size = size_along(input._array, dim)
@@ -100,6 +108,26 @@ def _rows_inside(
     subject = f"{name}(): an index"
     check_inside(subject, array, size, _check_range, name, array, rank, dim, size)
     return dim, array
+
+
+def _check_vector(name: str, index: Tensor) -> None:
+    """Raise torch's error for an index that is no vector of integers."""
+    array = index._array
+    if name == "index_copy_":
+        if array.ndim > 1:
+            raise IndexError(f"{name}(): Index should have dimension 1 or 0 (got {array.ndim})")
+        if array.dtype != np.int64:
+            kind = scalar_name(index)
+            raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {kind}")
+    if array.ndim > 1:
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but got dim: {array.ndim} with type: "
+            f"{scalar_name(index)} and size: {list(array.shape)}"
+        )
+    if array.dtype not in (np.int64, np.int32):
+        raise RuntimeError(
+            f"{name}(): Expected dtype int32/int64 for index but got: {scalar_name(index)}"
+        )
 
 
 def _check_range(name: str, index: Array, rank: int, dim: int, size: int) -> None:
