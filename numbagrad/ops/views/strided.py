@@ -133,7 +133,7 @@ def _spread(input: Array, geometry: Geometry) -> Array:
 
 def _of_samples(geometry: Geometry, size: int) -> Geometry:
     """The geometry of as many samples in a memory of their own, one behind the other."""
-    apart = _storage(geometry, np.bool_)[0].size
+    apart = _storage(geometry, np.dtype(np.bool_))[0].size
     made = Geometry.__new__(Geometry)
     made.base_shape, made.shape = (size, *geometry.base_shape), (size, *geometry.shape)
     made.base_strides = (apart, *geometry.base_strides)
