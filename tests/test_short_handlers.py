@@ -25,7 +25,7 @@ PACKAGE = pathlib.Path(torch.__file__).parent
 LATE = {
     "makes a kernel or a program, once for each: Numba and LLVM end a process without memory": """
         codegen/loader.py:load executor/cache/background.py:request
-        executor/cache/library.py:_address
+        executor/cache/library.py:_address executor/cache/library.py:_shared
         executor/user_kernels/numba_function.py:_compiled
         executor/user_kernels/numba_function.py:_trampoline
         executor/families/pointwise.py:PointwiseProgram._set_up executor/threads/pool.py:_make_pool
@@ -44,6 +44,8 @@ LATE = {
         serialization/unpickler.py:ClosedUnpickler.load serialization/locations.py:restore
         serialization/__init__.py:load
         serialization/reading.py:_named untyped_storage.py:UntypedStorage.from_file
+        utils/tensorboard/summary.py:audio utils/tensorboard/writer.py:SummaryWriter.add_embedding
+        utils/tensorboard/writer.py:SummaryWriter.add_hparams
     """,
     "computes a series with NumPy, for an operator that few programs call": """
         ops/pointwise/incomplete_gamma.py:_both ops/pointwise/special_functions.py:_zeta_of
