@@ -160,7 +160,7 @@ def target_machine(wide: bool = False) -> llvm.TargetMachine:
 
 #: How the names of functions begin that kernels share: room and name of the kernel that one is.
 SHARED = "numbagrad_shared."
-#: Of every such kernel: int64 from int64.
+#: The signature of every such kernel: int64 from int64.
 SHARED_SIGNATURE = "int64(int64, int64, int64, int64)"
 
 _SHARED = re.compile(rb"numbagrad_shared\.([\w.]+)\.(\w+)")
