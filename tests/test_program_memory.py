@@ -15,7 +15,7 @@ from numbagrad.executor.plan import cost
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="compile() runs functions as they are")
 
-SIZE = 300
+SIZE = 600  # so that arrays are much larger than tables of Python's that happen to grow
 BYTES = 4 * SIZE * SIZE
 
 
