@@ -80,10 +80,8 @@ ABSENT = {
             sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm
             sspaddmm values_copy""",
         "torch.Tensor": """
-            ccol_indices coalesce col_indices crow_indices indices resize_as_sparse_ row_indices
-            smm sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_padded_tensor
-            to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
-            values""",
+            resize_as_sparse_ sparse_mask sparse_resize_ sparse_resize_and_clear_ to_padded_tensor
+            to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr""",
         "torch.nn.functional": """
             sparse_support_notes""",
         "torch.optim": """

@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from numbagrad.absent import _Absent
+from numbagrad.ops.methods import on_demand
 
 #: Modules whose names a namespace happens to show because its file imports them.
 _PYTHON = frozenset(
@@ -41,8 +42,15 @@ def _is_torchs(value: Any) -> bool:
     return not (isinstance(module, str) and module.split(".")[0] in _PYTHON)
 
 
+def _is_absent(value: Any) -> bool:
+    """Whether a name stands for one that is not here: a class of such, or a method that raises."""
+    text = getattr(value, "__doc__", None) or ""
+    return isinstance(value, _Absent) or text.startswith("Raises NotImplementedError")
+
+
 def absent_of(path: str) -> set[str]:
     """The public names of a namespace that are not here, or here raise where they are used."""
+    on_demand.load_all()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs, own = _object(path, "torch"), _object(path, "numbagrad")
@@ -51,6 +59,6 @@ def absent_of(path: str) -> set[str]:
             if name.startswith("_") or name == "TYPE_CHECKING":
                 continue
             is_torchs = isinstance(theirs, type) or _is_torchs(getattr(theirs, name, None))
-            if is_torchs and isinstance(getattr(own, name, _Absent("", (), {})), _Absent):
+            if is_torchs and _is_absent(getattr(own, name, _Absent("", (), {}))):
                 found.add(name)
     return found

@@ -71,6 +71,10 @@ METHODS: dict[str, str] = {
         __array_namespace__ __nonzero__ __rdiv__ const_data_ptr dense_dim dim_order is_coalesced
         is_distributed is_set_to module_load resize resize_as sparse_dim float_power_
         hardshrink new_empty_strided to_device""",
+    "numbagrad.ops.methods.sparse_methods": """
+        ccol_indices coalesce col_indices crow_indices indices resize_as_sparse_ row_indices smm
+        sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_sparse to_sparse_bsc
+        to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values""",
     "numbagrad.ops.pointwise.special_functions": "i0 i0_ mvlgamma mvlgamma_ polygamma polygamma_",
     "numbagrad.ops.linear_algebra.least_squares": "pinverse",
     "numbagrad.ops.linear_algebra.lu": "lu lu_solve",
