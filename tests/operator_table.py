@@ -65,6 +65,7 @@ WITH_NUMBER = {
 NO_OPERATORS = {
     "filled": "makes tensors filled with a number",
     "from_data": "makes tensors from numbers and arrays",
+    "from_memory": "makes tensors of memory that others own",
     "sequences": "makes sequences of numbers",
     "random": "draws random numbers",
     "query": "answers questions about tensors",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from compile_checks import needs_programs
 from engine_tools import leaf, run_threads, values
 
 import numbagrad as nb
@@ -216,6 +217,7 @@ def test_a_walk_to_one_input_computes_its_gradient_alone():
         computed.clear()
 
 
+@needs_programs
 def test_the_kernel_of_a_formula_and_the_program_of_a_layer_for_one_input():
     a, b = nb.ones(80, 80, requires_grad=True), nb.ones(80, 80, requires_grad=True)
     node = (a * b).grad_fn

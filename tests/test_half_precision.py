@@ -406,3 +406,12 @@ def test_what_has_no_meaning_raises():
             function()
     with pytest.raises(RuntimeError, match=r"result type BFloat16 can't be cast"):
         torch.ones(2, dtype=torch.int64).add_(x)
+
+
+def test_a_sign_copied_from_a_half_to_a_double_that_becomes_one():
+    """LLVM takes the two roundings for one there, which is a call of a runtime library."""
+    for size in (3, 40):  # the rest of a vector loop, and the loop
+        x = torch.linspace(-2, 2, size, dtype=torch.float16)
+        y = torch.linspace(3, -1, size, dtype=torch.float64)
+        expected = torch.atan2(x, y).float().half()
+        assert torch.equal(x.clone().atan2_(y), expected)

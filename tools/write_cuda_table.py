@@ -19,7 +19,9 @@ PAGE = ROOT / "docs" / "cuda.md"
 BEGIN, END = "<!-- tools/write_cuda_table.py -->", "<!-- end -->"
 
 #: Rooms whose import has effects, or that define no operators.
-_SKIPPED = ("cuda", "native", "kernels", "numba_extension", "distributed", "__main__", "codegen")
+_SKIPPED = (
+    "cuda", "native", "kernels", "numba_extension", "distributed", "__main__", "codegen", "utils",
+)  # fmt: skip
 
 
 def operators_by_forward() -> dict[str, list[str]]:

@@ -110,6 +110,24 @@ def _check_externals(module: llvm.ModuleRef, name: str) -> None:
             )
 
 
+_RUNTIME_CALL = re.compile(rb"(?<=\0)__[a-z]+\d*(?=\0)")
+
+
+def _check_runtime(data: bytes, name: str) -> None:
+    """Raise for a function of a runtime library that LLVM calls and nobody has.
+
+    Their names stand in the object's table of symbols. Loaded all the same, the call would end the
+    process.
+    """
+    for found in set(_RUNTIME_CALL.findall(data)):
+        function = found.decode()
+        if function not in loader.RUNTIME and llvm.address_of_symbol(function) is None:
+            raise RuntimeError(
+                f"kernel {name!r} needs {function!r} of a compiler's runtime library, which this "
+                "process does not have; compute in another dtype"
+            )
+
+
 #: Operations on floats in the body of a loop from which on arithmetic bounds it rather than memory.
 MANY_OPERATIONS = 16
 
@@ -231,7 +249,9 @@ def compile_to_object(
     """Compile ``function`` to an object file (see :func:`compile_to_module`)."""
     with global_compiler_lock:
         module = compile_to_module(function, signature, symbol, fastmath, code)
-        return _machine(loader.target(), False).emit_object(module)
+        data: bytes = _machine(loader.target(), False).emit_object(module)
+    _check_runtime(data, function.__name__)
+    return data
 
 
 def assembly(function: Callable[..., Any], signature: str, **options: Any) -> str:

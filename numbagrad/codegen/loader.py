@@ -183,6 +183,33 @@ def _resolve_shared(data: bytes) -> None:
         _resolved.add(found)
 
 
+#: Functions of compilers' runtime libraries that LLVM calls though a kernel does not, and that this
+#: process need not have. A double becomes a half by way of a float, as in the rest of a kernel:
+#: LLVM takes the two steps for one where a sign is copied between them.
+RUNTIME = {
+    "__truncdfhf2": """
+        define half @__truncdfhf2(double %x) {
+            %y = fptrunc double %x to float
+            %z = fptrunc float %y to half
+            ret half %z
+        }"""
+}
+
+
+def _resolve_runtime(data: bytes) -> None:
+    """Tell LLVM where the functions of ``RUNTIME`` are that an object calls."""
+    for name, code in RUNTIME.items():
+        key = (b"", name.encode())
+        if key[1] in data and key not in _resolved:
+            llvm, machine = _binding(), target_machine()
+            with _lock, uninterrupted():
+                engine = llvm.create_mcjit_compiler(llvm.parse_assembly(code), machine)
+                engine.finalize_object()
+                llvm.add_symbol(name, engine.get_function_address(name))
+                engines.append(engine)
+            _resolved.add(key)
+
+
 def load(data: bytes, symbol: str) -> int:
     """Load an object file and return the address of ``symbol``.
 
@@ -195,6 +222,7 @@ def load(data: bytes, symbol: str) -> int:
             "NUMBAGRAD_TARGET"
         )
     _resolve_shared(data)
+    _resolve_runtime(data)
     with _lock, uninterrupted():
         return _loaded(data, symbol)
 

@@ -98,7 +98,7 @@ def test_gradients_of_some_inputs(name):
             assert_same(found[numbagrad], found[torch])
 
 
-@pytest.mark.parametrize("name", CALLS.keys() - ONCE)
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in ONCE])
 def test_recorded_gradients_of_some_inputs(name):
     function, *shapes = CALLS[name]
     for choice in choices(len(shapes)):
@@ -114,7 +114,7 @@ def test_recorded_gradients_of_some_inputs(name):
         assert_same(found[numbagrad], found[torch])
 
 
-@pytest.mark.parametrize("name", CALLS.keys() - OTHER_NODES)
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in OTHER_NODES])
 def test_hooks_of_a_node_see_the_gradients_that_lead_on(name):
     function, *shapes = CALLS[name]
     for choice in choices(len(shapes)):

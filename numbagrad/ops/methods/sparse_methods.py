@@ -13,7 +13,7 @@ from .registry import method
 
 __all__: list[str] = []
 
-#: What torch expects, by method.
+#: Layouts that torch expects, by method.
 _EXPECTED = {
     "coalesce": "sparse coordinate tensor",
     "indices": "sparse coordinate tensor",
