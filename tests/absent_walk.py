@@ -42,7 +42,7 @@ def _is_torchs(value: Any) -> bool:
     return not (isinstance(module, str) and module.split(".")[0] in _PYTHON)
 
 
-def _is_absent(value: Any) -> bool:
+def is_absent(value: Any) -> bool:
     """Whether a name stands for one that is not here: a class of such, or a method that raises."""
     text = getattr(value, "__doc__", None) or ""
     return isinstance(value, _Absent) or text.startswith("Raises NotImplementedError")
@@ -59,6 +59,6 @@ def absent_of(path: str) -> set[str]:
             if name.startswith("_") or name == "TYPE_CHECKING":
                 continue
             is_torchs = isinstance(theirs, type) or _is_torchs(getattr(theirs, name, None))
-            if is_torchs and _is_absent(getattr(own, name, _Absent("", (), {}))):
+            if is_torchs and is_absent(getattr(own, name, _Absent("", (), {}))):
                 found.add(name)
     return found
