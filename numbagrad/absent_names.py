@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .absent import absent
+from .absent import DENSE, absent
 
 __all__ = ["NAMES"]
 
@@ -14,7 +14,7 @@ _BY_REASON = {
         BFloat16Storage BoolStorage ByteStorage CharStorage DeviceObjType DoubleStorage Event
         FloatStorage HalfStorage IntStorage LongStorage ShortStorage StorageBase Stream SymBool
         SymFloat SymInt TypedStorage PyTorchFileReader PyTorchFileWriter""",
-    "all tensors are dense; use index_add, scatter or gather, or a dense tensor": """
+    DENSE: """
         dsmm hsmm hspmm saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor
         sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm""",
     "no tensor holds quantised numbers; fake_quantize_per_tensor_affine rounds floats so": """

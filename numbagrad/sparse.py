@@ -1,10 +1,10 @@
 """``torch.sparse``: sparse matrices; not there."""
 
-from .absent import lacking
+from .absent import DENSE, lacking
 
 __all__, __getattr__, __dir__ = lacking(
     __name__,
-    "all tensors are dense; use index_add, scatter or gather",
+    DENSE,
     """SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT
     SparseSemiStructuredTensorCUTLASS addmm as_sparse_gradcheck check_sparse_tensor_invariants
     log_softmax mm softmax solve sum to_sparse_semi_structured

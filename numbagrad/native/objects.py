@@ -22,7 +22,6 @@ next_of = external("PyIter_Next", _WORD, _WORD)
 new_weak_reference = external("PyWeakref_NewRef", _WORD, _WORD, _WORD)
 
 error_occurred = external("PyErr_Occurred", _WORD)
-error_matches = external("PyErr_ExceptionMatches", types.int32, _WORD)
 error_clear = external("PyErr_Clear", types.void)
 error_set_object = external("PyErr_SetObject", types.void, _WORD, _WORD)
 
@@ -47,7 +46,6 @@ attributes_of = external("PyObject_GenericGetDict", _WORD, _WORD, _WORD)
 dictionary_size = external("PyDict_Size", _WORD, _WORD)
 dictionary_has = external("PyDict_Contains", types.int32, _WORD, _WORD)
 
-call_with_tuple = external("PyObject_Call", _WORD, _WORD, _WORD, _WORD)
 # Called without keywords; the plainer PyObject_Vectorcall is no symbol of Python 3.10.
 _vectorcall = external("PyObject_VectorcallDict", _WORD, _WORD, _WORD, _WORD, _WORD)
 

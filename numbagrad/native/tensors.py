@@ -18,7 +18,6 @@ from .object_heads import FLAG_ALIGNED_WRITEABLE, ArrayHead, ObjectHead
 from .objects import (
     allocate,
     decrement_reference,
-    error_clear,
     field,
     fill,
     get_attribute,
@@ -71,15 +70,6 @@ def inference_mode(runtime):
     if runtime.inference_threads == 0:
         return OFF
     return switch(runtime, runtime.grad_mode, runtime.name_inference)
-
-
-@subroutine
-def is_outside_inference(runtime):
-    """Whether this thread surely makes no inference tensors; else Python has to look."""
-    mode = inference_mode(runtime)
-    if mode == FAILED:
-        error_clear()  # Python raises it again
-    return mode == OFF
 
 
 @subroutine
@@ -153,19 +143,6 @@ def new_view(runtime, subtype, array, rank, sizes, strides):
         FLAG_ALIGNED_WRITEABLE,
     )
     return set_base(runtime.set_base, view, array)
-
-
-@subroutine
-def view_of_same_form(runtime, subtype, array):
-    """``new_view`` of the shape and the strides of the array."""
-    return new_view(
-        runtime,
-        subtype,
-        array,
-        int64(ArrayHead(array).dimensions),
-        ArrayHead(array).shape,
-        ArrayHead(array).strides,
-    )
 
 
 @subroutine

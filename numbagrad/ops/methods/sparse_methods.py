@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ...absent import DENSE
 from .registry import method
 
 __all__: list[str] = []
@@ -44,8 +45,5 @@ for _name in ("smm", "sspaddmm"):
     _text = "tensor.sspaddmm(...) can only be called on sparse tensors"
     method(_name)(_raising(_name, RuntimeError, _text))
 for _name in (*_MAKING, *_WRITING):
-    _text = (
-        f"Tensor.{_name} is not available in numbagrad: all tensors are dense; use index_add, "
-        "scatter or gather, or a dense tensor"
-    )
+    _text = f"Tensor.{_name} is not available in numbagrad: {DENSE}"
     method(_name)(_raising(_name, NotImplementedError, _text))
