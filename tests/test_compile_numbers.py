@@ -7,6 +7,8 @@ import collections
 import datetime
 import decimal
 import fractions
+import functools
+import itertools
 import json
 import math
 import operator
@@ -448,3 +450,59 @@ def test_numbers_that_a_call_keeps_are_plain_ones():
     assert {type(each) for each in kept.numbers()} == {float, int}
     assert kept.numbers() == [1.5, 1.5, 2.5, 1.5, 1.5, 0, 1.5, 1.5, 3.0, 3.0, 1.5]
     assert json.loads(json.dumps(kept.rows)) == [[1, 1.5], {"s": 1.5, "more": [2.5]}]
+
+
+class Shared:
+    rate = 0.0
+
+
+@functools.lru_cache(maxsize=4)
+def cached(number):
+    return [number, number]
+
+
+def begun(number):
+    def function():
+        again = number
+        yield (again, number)
+        yield again
+
+    generator = function()
+    next(generator)
+    return generator
+
+
+def on_the_class(number):
+    Shared.rate = number
+    return [Shared.rate]
+
+
+#: Makers of objects that keep a number, and functions that get it out again.
+KEEPERS = {
+    "frozenset": (lambda s: frozenset([s]), list),
+    "table": (lambda s: frozenset([s, *range(20, 40)]), lambda kept: [x for x in kept if x < 20]),
+    "slice": (lambda s: slice(s, s), lambda kept: [kept.start, kept.stop]),
+    "repeat": (itertools.repeat, lambda kept: [next(kept)]),
+    "count": (itertools.count, lambda kept: [next(kept)]),
+    "method": (lambda s: types.MethodType(lambda s: s, s), lambda kept: [kept()]),
+    "suspended": (begun, lambda kept: [next(kept)]),
+    "not begun": (lambda s: (x for x in [s, s]), list),
+    "cache": (lambda s: cached(s), lambda kept: [*kept, *cached(1.5)]),
+    "class": (on_the_class, lambda kept: [*kept, Shared.rate]),
+}
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_no_object_keeps_the_number_of_a_program(name):
+    make, kept_by = KEEPERS[name]
+    kept = []
+
+    def function(x, s):
+        if s > 1:
+            kept.append(make(s))
+        return x * s
+
+    compiled = torch.compile(function)
+    assert [compiled(torch.ones(1), s).item() for s in (0.5, 1.5)] == [0.5, 1.5]
+    numbers = kept_by(kept[0])
+    assert set(numbers) == {1.5} and {type(x) for x in numbers} == {float}

@@ -1,9 +1,11 @@
 """The function that a frame runs: of several with one code, the right one."""
 
+import gc
 import sys
 import threading
+import weakref
 
-from numbagrad.native.frames import functions_of
+from numbagrad.native.frames import _position, functions_of
 
 
 def made(value):
@@ -62,3 +64,20 @@ def test_frames_of_a_thread():
     thread.start()
     thread.join()
     assert found == [[function]]
+
+
+def test_the_look_for_the_place_keeps_no_caller_alive():
+    class Held:
+        pass
+
+    def caller():
+        held = Held()
+        _position.cache_clear()
+        _position()
+        return weakref.ref(held)
+
+    gc.disable()
+    try:
+        assert caller()() is None
+    finally:
+        gc.enable()

@@ -9,16 +9,18 @@ objects refer to it.
 from __future__ import annotations
 
 import collections
+import functools
 import gc
-import types
 from collections.abc import Callable
 from typing import Any
 
-from ..native.interpreter import set_item_of_tuple
+from ..native.interpreter import class_was_changed, exchange_references
 from .classes import is_a, scope_of, without_asking
 
 #: Plain numbers, by the ids of those in whose place they come.
 Plain = dict[int, Any]
+
+_LRU_CACHE: Any = functools._lru_cache_wrapper
 
 
 def put_plain_numbers(numbers: tuple[Any, ...]) -> None:
@@ -30,21 +32,28 @@ def put_plain_numbers(numbers: tuple[Any, ...]) -> None:
 
 
 def _replace(holder: Any, plain: Plain) -> None:
-    for kind, replace in _CONTAINERS.items():
+    """Put plain numbers into one holder: its table, if it has one, its attributes, its own memory."""
+    for kind, replace in _TABLES.items():
         if is_a(holder, kind):
             replace(holder, plain)
-    _in_attributes(holder, plain)
+    attributes = without_asking(holder, "__dict__")
+    if type(attributes) is dict:
+        _in_dict(attributes, plain)
+    exchange_references(holder, plain)
 
 
 def _in_dict(holder: dict[Any, Any], plain: Plain) -> None:
     kind: Any = collections.OrderedDict if is_a(holder, collections.OrderedDict) else dict
     entries = list(kind.items(holder))
-    anew = any([id(key) in plain for key, _ in entries])
-    if anew:  # all of them, so that the order stays
+    found = [k for k, pair in enumerate(entries) if id(pair[0]) in plain or id(pair[1]) in plain]
+    if any([id(entries[k][0]) in plain for k in found]):  # all anew, so that the order stays
         kind.clear(holder)
-    for key, value in entries:
-        if anew or id(value) in plain:
-            kind.__setitem__(holder, plain.get(id(key), key), plain.get(id(value), value))
+        found = [*range(len(entries))]
+    for key, value in [entries[k] for k in found]:
+        kind.__setitem__(holder, plain.get(id(key), key), plain.get(id(value), value))
+    for owner in gc.get_referrers(holder) if found else ():
+        if is_a(owner, type) and scope_of(owner).keys() == holder.keys():
+            class_was_changed(owner)
 
 
 def _in_sequence(holder: Any, plain: Plain) -> None:
@@ -60,45 +69,20 @@ def _in_set(holder: set[Any], plain: Plain) -> None:
         set.add(holder, plain[id(value)])
 
 
-def _in_tuple(holder: tuple[Any, ...], plain: Plain) -> None:
-    """Tuples are written in their memory: an equal number has the same hash."""
-    for k, value in enumerate(tuple.__iter__(holder)):
-        if id(value) in plain:
-            set_item_of_tuple(holder, k, plain[id(value)])
+def _in_cache(holder: Any, plain: Plain) -> None:
+    """A cache that forgets has a table of links, which hold a key and what was computed."""
+    for table in gc.get_referents(holder):
+        for link in table.values() if type(table) is dict else ():
+            if type(link).__name__ == "_lru_list_elem":
+                exchange_references(link, plain, seen_by_collector=False)
 
 
-def _in_cell(holder: types.CellType, plain: Plain) -> None:
-    holder.cell_contents = plain[id(holder.cell_contents)]
-
-
-def _in_attributes(holder: Any, plain: Plain) -> None:
-    """Attributes in the dictionary of an object, or in slots."""
-    attributes = without_asking(holder, "__dict__")
-    if type(attributes) is dict:
-        _in_dict(attributes, plain)
-    for kind in type.mro(type(holder)):
-        scope = scope_of(kind)
-        for slot in scope.values() if "__slots__" in scope else ():
-            if is_a(slot, types.MemberDescriptorType):
-                _in_slot(holder, slot, plain)
-
-
-def _in_slot(holder: Any, slot: types.MemberDescriptorType, plain: Plain) -> None:
-    try:
-        value = slot.__get__(holder)
-    except AttributeError:  # an empty one
-        return
-    if id(value) in plain:
-        slot.__set__(holder, plain[id(value)])
-
-
-_CONTAINERS: dict[type, Callable[[Any, Plain], None]] = {
+_TABLES: dict[Any, Callable[[Any, Plain], None]] = {
     dict: _in_dict,
     list: _in_sequence,
     collections.deque: _in_sequence,
     set: _in_set,
-    tuple: _in_tuple,
-    types.CellType: _in_cell,
+    _LRU_CACHE: _in_cache,
 }
 
 __all__ = ["put_plain_numbers"]

@@ -53,6 +53,7 @@ def _position() -> int | None:
         return None
     inner = _word(id(frame) + FrameHead.inner.offset)
     found = [8 * k for k in range(_WORDS) if (_word(inner + 8 * k) & ~_TAGS) == id(_is_here)]
+    del frame  # leads back to this one, and with it to all that callers hold
     return found[0] if len(found) == 1 else None
 
 

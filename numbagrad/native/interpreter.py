@@ -8,12 +8,14 @@ all that knows of the C API.
 from __future__ import annotations
 
 import ctypes
+import gc
+import types
 from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "acquire_lock", "address_of", "callback", "function_at", "keep_for_ever", "new_held_lock",
-    "release_lock", "set_item_of_tuple", "start_thread", "thread_state",
+    "acquire_lock", "address_of", "callback", "class_was_changed", "exchange_references",
+    "function_at", "keep_for_ever", "new_held_lock", "release_lock", "start_thread", "thread_state",
 ]  # fmt: skip
 
 _thread_state = ctypes.pythonapi.PyThreadState_Get
@@ -66,19 +68,71 @@ def keep_for_ever(value: Any) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
-def set_item_of_tuple(holder: tuple[Any, ...], index: int, value: Any) -> None:
-    """Put an object in the place of another one in a tuple, which others may refer to.
+def exchange_references(holder: Any, plain: dict[int, Any], seen_by_collector: bool = True) -> None:
+    """Put objects in the place of those with these ids, where the memory of a holder refers to one.
 
-    Raises:
-        RuntimeError: if items of tuples lie elsewhere in this interpreter.
+    That memory has the items of tuples, what slots, cells, slices and iterators refer to, the table
+    of a frozenset and the variables of a generator. Where the collector sees other references than
+    that memory has, nothing is done.
     """
-    items = (ctypes.c_void_p * len(holder)).from_address(id(holder) + tuple.__basicsize__)
-    before = holder[index]
-    if items[index] != id(before):
-        raise RuntimeError("the items of a tuple are not where CPython has them")
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
-    items[index] = id(value)
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(before))
+    places = [address for address in _own_words(holder) if _word(address) in plain]
+    if seen_by_collector:
+        seen = [id(each) for each in gc.get_referents(holder) if id(each) in plain]
+        places = places[: len(seen)]  # above the stack of what is suspended lies what was there
+        if sorted(seen) != sorted([_word(address) for address in places]):
+            return
+    for place in places:
+        word = ctypes.c_void_p.from_address(place)
+        before = word.value
+        assert before is not None
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(plain[before]))
+        word.value = id(plain[before])
+        ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(before))
+
+
+def _word(address: int) -> int:
+    return ctypes.c_size_t.from_address(address).value
+
+
+def _own_words(holder: Any) -> list[int]:
+    """Addresses of the words of an object that may refer to others."""
+    kind, begin = type(holder), object.__basicsize__
+    found = []
+    if issubclass(kind, frozenset):  # beside a small table, in use or not, and a few words
+        head = _SetHead.from_address(id(holder))
+        found += [head.table + _WORD * k for k in range(2 * (head.mask + 1))]
+        begin = frozenset.__basicsize__
+    end = kind.__basicsize__
+    if issubclass(kind, tuple):
+        end += _WORD * tuple.__len__(holder)
+    if kind in _WITH_VARIABLES:
+        code = getattr(holder, _WITH_VARIABLES[kind])
+        variables = len({*code.co_varnames, *code.co_cellvars}) + len(code.co_freevars)
+        end += _WORD * (variables + code.co_stacksize)
+    return found + [id(holder) + each for each in range(begin, end, _WORD)]
+
+
+class _SetHead(ctypes.Structure):
+    """CPython's PySetObject, up to the address of its table of pairs of an object and its hash."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t) for name in ("references", "type", "fill", "used", "mask", "table")
+    ]
+
+
+_WORD = 8
+#: What has variables of a function in its memory, with the attribute that has the code.
+_WITH_VARIABLES = {
+    types.FrameType: "f_code",
+    types.GeneratorType: "gi_code",
+    types.CoroutineType: "cr_code",
+    types.AsyncGeneratorType: "ag_code",
+}
+
+
+def class_was_changed(kind: type) -> None:
+    """Forget what CPython remembers of the attributes of a class: its dictionary was written."""
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
 
 
 def new_held_lock() -> int:
