@@ -32,7 +32,7 @@ def put_plain_numbers(numbers: tuple[Any, ...]) -> None:
 
 
 def _replace(holder: Any, plain: Plain) -> None:
-    """Put plain numbers into one holder: its table, if it has one, its attributes, its own memory."""
+    """Put plain numbers into a holder: its table, if it has one, its attributes, its memory."""
     for kind, replace in _TABLES.items():
         if is_a(holder, kind):
             replace(holder, plain)
