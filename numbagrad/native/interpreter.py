@@ -121,7 +121,7 @@ class _SetHead(ctypes.Structure):
 
 
 _WORD = 8
-#: Kinds of objects with the variables of a function in their memory; the attribute that has its code.
+#: Objects with the variables of a function in their memory; the attribute that has its code.
 _WITH_VARIABLES = {
     types.FrameType: "f_code",
     types.GeneratorType: "gi_code",
