@@ -204,6 +204,9 @@ class Reducer:
             None if (flat := self._memory[self._positions[k][0]]) is None else self._part(flat, k)
             for k in range(len(self._parameters))
         ])  # fmt: skip
+        #: Gradients that are views: the same tensors in each backward, so that a program finds the
+        #: arrays that it knows, and need not ask where they lie.
+        self._views = tuple([None if part is None else part.detach() for part in self._parts])
         self.hook: tuple[Any, Callable[..., Any]] | None = None
         self._syncs = True
         #: Parameters that the outputs of the last forward do not depend on.
@@ -333,7 +336,7 @@ class Reducer:
         gradient, factor = self._gradient(self._parameters[position]), 1 / self._group.size()
         part = self._parts[position]
         with no_grad():
-            if part is None or capture.active is not None:  # a recording sees where it writes
+            if part is None:
                 part = self._part(self._flats[self._positions[position][0]], position)
             mul(gradient, factor, out=part)
 
@@ -366,7 +369,7 @@ class Reducer:
             self._start(index)  # what other ranks may have used, and this one has not
         used = self._used_anywhere() if self.finds_unused else None
         for index, (flat, reduction) in enumerate(self._started):
-            self._hand_out(self.buckets[index], self._outcome(flat, reduction), used)
+            self._hand_out(index, self._outcome(flat, reduction), used)
         self._forget()
 
     def _used_anywhere(self) -> Array:
@@ -394,14 +397,25 @@ class Reducer:
             )
         return value if value.dtype is flat.dtype else value.to(flat.dtype)
 
-    def _hand_out(self, positions: Sequence[int], flat: Tensor, used: Array | None) -> None:
+    def _hand_out(self, index: int, flat: Tensor, used: Array | None) -> None:
+        """Make gradients of the sums of a bucket."""
+        positions = self.buckets[index]
         parameters = [self._parameters[position] for position in positions]
         with no_grad():
-            for position, part in zip(positions, parts_of(flat, parameters), strict=True):
-                parameter = self._parameters[position]
+            if flat is self._memory[index]:
+                parts = list(map(self._lasting_view, positions))
+            else:
+                parts = parts_of(flat, parameters)
+            for position, parameter, part in zip(positions, parameters, parts, strict=True):
                 if used is not None and not used[position]:
                     continue
                 if self._as_views or parameter.grad is None:
                     parameter.grad = part if self._as_views else part.clone()
                 else:
                     parameter.grad.copy_(part)
+
+    def _lasting_view(self, position: int) -> Tensor:
+        """The place of a gradient in memory that lasts."""
+        part, view = self._parts[position], self._views[position]
+        assert part is not None and view is not None
+        return view if view._array is part._array else part.detach()  # view.data was set

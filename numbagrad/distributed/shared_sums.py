@@ -51,8 +51,9 @@ _SUMS = {
         ("complex64", "float32", 2), ("complex128", "float64", 2),
     )
 }  # fmt: skip
-#: Seconds in which a rank that waits gives up its core again and again, before it sleeps.
-_YIELD_SECONDS = 2e-3
+#: Seconds in which a rank that waits keeps its core, where each rank can have one, and after them
+#: those in which it gives up its core again and again, before it sleeps.
+_SPIN_SECONDS, _YIELD_SECONDS = 1e-3, 2e-3
 
 # What a rank has done of a sum. What it says is how many it has done, times _STAGES, plus this.
 _GIVEN, _ADDED = 1, 2
@@ -200,9 +201,15 @@ class _State(Request):
         return self._stage == _ADDED and self._are_all_at(_ADDED)
 
     def wait(self) -> None:
-        until = time.monotonic() + _YIELD_SECONDS
+        if self.done():
+            return
+        spins = _SPIN_SECONDS if len(self._said) <= (os.cpu_count() or 1) else 0.0
+        begun = time.monotonic()
         while not self.done():
-            if time.monotonic() < until:
+            waited = time.monotonic() - begun
+            if waited < spins:
+                continue
+            if waited < spins + _YIELD_SECONDS:
                 os.sched_yield()
             else:
                 check_launcher()

@@ -90,6 +90,35 @@ def test_it_trains_as_one_process_does(
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_that_are_views_are_the_same_tensors_unless_they_got_other_memory(
+    world, compiled
+):
+    rank, size = world
+    whole, model = network(), network()
+    parallel = DistributedDataParallel(model, gradient_as_bucket_view=True)
+
+    def backward(module, images, labels):
+        for parameter in module.parameters():
+            parameter.grad = None
+        nn.functional.cross_entropy(module(images), labels).backward()
+
+    own, seen = torch.compile(backward) if compiled else backward, []
+    for step in range(8):
+        images, labels = batch(step)
+        backward(whole, images, labels)
+        own(parallel, images[rank::size], labels[rank::size])
+        for mine, expected in zip(model.parameters(), whole.parameters(), strict=True):
+            assert torch.allclose(mine.grad, expected.grad, atol=1e-6)
+        first = next(model.parameters())
+        seen.append(first.grad)
+        if step == 4:  # as some clip gradients
+            first.grad.data = first.grad.data.clamp(-1e-9, 1e-9)
+    if size > 1 and shared_sums.IS_POSSIBLE:
+        assert all([each is seen[0] for each in seen[:5]])
+        assert seen[5] is not seen[0]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 def test_an_exchange_that_fails_is_not_made_again(world, compiled, monkeypatch):
     """Others would not take part in a second one; the step raises and updates nothing."""
     parallel = DistributedDataParallel(network())
