@@ -45,8 +45,8 @@ def test_soft_dtw(rival):
 # --- examples that train --------------------------------------------------------------------------
 
 
-def history(name, library, folder, monkeypatch):
-    """Train an example for a while under a library; return its history.
+def trained(name, library, folder, monkeypatch, imported="training"):
+    """Train an example for a while under a library; return its last checkpoint.
 
     Under torch its source, and that of what it imports, is read with torch's name.
     """
@@ -61,18 +61,19 @@ def history(name, library, folder, monkeypatch):
         if library is torch:
             assert text.count("import numbagrad as torch") == 1
             text = text.replace("import numbagrad as torch", "import torch")
-            text = text.replace("from numbagrad import nn", "from torch import nn")
+            text = text.replace("from numbagrad", "from torch")
+            text = text.replace("import numbagrad.", "import torch.")
         return compile(text, str(path), "exec")
 
-    shared = types.ModuleType("training")
-    exec(read("training"), vars(shared))
-    monkeypatch.setitem(sys.modules, "training", shared)
+    shared = types.ModuleType(imported)
+    exec(read(imported), vars(shared))
+    monkeypatch.setitem(sys.modules, imported, shared)
     names = {"__name__": name, "__file__": str(EXAMPLES / f"{name}.py")}
     exec(read(name), names)
     if "STEPS" in names:
         names["STEPS"] = 5
     names["main"]()
-    return library.load(folder / f"{name}.pt")["history"]
+    return library.load(folder / f"{name}.pt")
 
 
 @pytest.mark.parametrize(
@@ -86,11 +87,31 @@ def history(name, library, folder, monkeypatch):
     ],
 )
 def test_examples_that_train(name, tolerance, tmp_path, monkeypatch, capsys):
-    ours = history(name, numbagrad, tmp_path, monkeypatch)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # where cores are shared, torch's threads wait for each other
-    theirs = history(name, torch, tmp_path, monkeypatch)
-    torch.set_num_threads(threads)
+    ours = trained(name, numbagrad, tmp_path, monkeypatch)["history"]
+    theirs = with_one_thread(trained, name, torch, tmp_path, monkeypatch)["history"]
     assert ours.keys() == theirs.keys()
     for number, values in ours.items():
         np.testing.assert_allclose(values, theirs[number], rtol=tolerance, err_msg=number)
+
+
+def with_one_thread(function, *arguments):
+    """The result under torch: where cores are shared, its threads wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return function(*arguments)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_digits_in_parallel(tmp_path, monkeypatch, capsys):
+    """In a group of one process; tests/distributed compares several with one."""
+    run = "digits_parallel", tmp_path, monkeypatch
+    ours = trained(run[0], numbagrad, *run[1:], "digits")
+    # torch asks for a store also where there is nobody else; it takes a port that is free.
+    place = {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 0}
+    for name, value in {**place, "GLOO_SOCKET_IFNAME": "lo"}.items():
+        monkeypatch.setenv(name, str(value))
+    theirs = with_one_thread(trained, run[0], torch, *run[1:], "digits")
+    np.testing.assert_allclose(ours["losses"], theirs["losses"], rtol=1e-3)
+    np.testing.assert_allclose(ours["accuracies"], theirs["accuracies"], atol=1e-2)
