@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import numbagrad as torch
+
 #: Prints what a step computed without launchers and with those that were compiled meanwhile, and
 #: which ones its own thread compiled.
 LOOP = """
@@ -167,3 +169,85 @@ def test_without_another_process_there_is_no_request(requests, monkeypatch):
     monkeypatch.setattr("sys.executable", "/no/such/interpreter")
     assert not background.request("some key", kernel)
     assert not background.knows("some key") and not background.request("some key", kernel)
+
+
+def test_where_there_is_one_core_no_process_is_started(requests, monkeypatch):
+    background, kernel = requests
+    monkeypatch.setenv("NUMBAGRAD_NUM_THREADS", "1")
+    assert not background.has_core() and not background.can_help(100)
+    assert not background.request("some key", kernel)
+    assert not background._shared.processes
+
+
+@pytest.fixture
+def asked(requests, monkeypatch):
+    """Names of the kernels that are requested, of which none is compiled elsewhere."""
+    background, _ = requests
+    names = []
+    monkeypatch.setattr(background, "has_core", lambda: True)
+    monkeypatch.setattr(background, "request", lambda key, kernel: names.append(kernel.name))
+    return names
+
+
+def test_the_usual_launchers_are_requested_when_the_first_one_is_missing(asked, monkeypatch):
+    from numbagrad.executor import builtin
+    from numbagrad.executor.cache import library
+
+    usual = [builtin.described(*each) for each in builtin._USUAL]
+    contents = {library._hand_written_content(*each) for each in usual}
+    stored = library._stored
+    monkeypatch.setattr(library, "_addresses", {})
+    monkeypatch.setattr(library, "_stored", lambda x: None if x in contents else stored(x))
+    builtin._request_usual.cache_clear()
+    builtin.launcher("inside", "copying")  # which is there, or in no way special
+    asked.clear()
+    builtin._request_usual.cache_clear()
+    assert builtin.launcher("launch_hand_written", "array_launch")
+    assert asked == [function for function, _ in builtin._USUAL]
+
+
+#: Prints for each function which kernels its forward had requested, and how many more its backward
+#: compiled. Of all kernels only those of these functions are missing.
+FORESIGHT = """
+import numbagrad as torch
+from numbagrad.executor.cache import background, library
+from numbagrad.ops.operators import foresight
+
+asked, load, absent = [], library._load, set()
+foresight._MANY = 0
+background.has_core = lambda: True
+background.request = lambda key, kernel: asked.append(kernel.name)
+library._load = lambda content, symbol: None if symbol in absent else load(content, symbol)
+for function, forward, backward in (
+    (lambda x: x.sin(), "sin", "sin_backward"),
+    (lambda x: x.softmax(1), "softmax", "softmax_backward"),
+    (lambda x: torch.nn.functional.max_pool2d(x, 2), "largest_float32", "put_back_float32"),
+):
+    absent.update([f"numbagrad_{forward}", f"numbagrad_{backward}"])
+    x = torch.ones(1, 4, 6, requires_grad=True)
+    result = function(x)
+    compiled = library.compiled()
+    result.backward(torch.ones_like(result))
+    print(asked.count(backward), asked.count(forward), library.compiled() - compiled)
+    asked.clear()
+"""
+
+
+def test_the_kernels_of_a_backward_are_requested_in_the_forward():
+    assert _run(FORESIGHT, NUMBAGRAD_BACKGROUND="0") == "\n".join(["1 0 1"] * 3)
+
+
+def test_nobody_learns_that_a_backward_was_foreseen(asked, monkeypatch):
+    from numbagrad.ops.operators import foresight
+
+    unpacked = []
+    monkeypatch.setattr(foresight, "_MANY", 0)
+    monkeypatch.setattr(foresight, "is_due", lambda: True)
+    x = torch.ones(4, 6).requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x, unpacked.append):
+        y = x.cumprod(1)
+    seen = []
+    y.grad_fn.register_hook(lambda *gradients: seen.append(gradients))
+    y.grad_fn.register_prehook(lambda gradients: seen.append(gradients))
+    (x * y.detach()).log()
+    assert not unpacked and not seen and x.grad is None

@@ -97,7 +97,28 @@ def launcher(function: str, module: str = "launch", compiling: bool = True) -> i
 
     Without ``compiling`` it is 0 if neither this process nor the disk cache has it.
     """
-    return library.hand_written(*described(function, module), compiling=compiling)
+    return library.hand_written(
+        *described(function, module), compiling=compiling, meanwhile=_request_usual
+    )
+
+
+#: Launchers that nearly every program needs. Processes begin with the request that came last, so
+#: those that are needed first stand at the end.
+_USUAL = (
+    ("launch_hand_written", "array_launch"), ("along", "rowwise_launch"), ("replay", "replay"),
+    ("run_program", "program"), ("reduce_all", "reduction_launch"), ("reduce", "reduction_launch"),
+    ("matmul", "matmul_launch"), ("pointwise", "launch"), ("pointwise_general", "broadcast"),
+)  # fmt: skip
+
+
+@functools.cache
+def _request_usual() -> None:
+    """Have the usual launchers compiled meanwhile, when the first one is missing: most are, then.
+
+    A wheel brings them; a checkout has none, nor has a CPU that no kernels were compiled ahead for.
+    """
+    for each in _USUAL:
+        library.request(described(*each))
 
 
 def described(function: str, module: str = "launch") -> library.HandWritten:

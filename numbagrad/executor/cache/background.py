@@ -1,16 +1,18 @@
 """Kernels compiled by other processes, on cores that are free, while this one goes on.
 
 ``library.py`` requests here what a program does without for a while, as launchers that only save
-overhead, and what a program of ``compile`` needs at once. A request that no process has begun is
-taken back by whoever needs the kernel, and compiled there; one that a process has begun is waited
-for. Machine code is the same wherever it is compiled, so which process did it shows in no result.
-Processes end when nothing was requested for a while, and with the one that started them.
+overhead, what a program of ``compile`` needs at once, and what an eager program is expected to need
+soon, as the kernels of a backward. A request that no process has begun is taken back by whoever
+needs the kernel, and compiled there; one that a process has begun is waited for. Machine code is
+the same wherever it is compiled, so which process did it shows in no result. Processes end when
+nothing was requested for a while, and with the one that started them.
 """
 
 from __future__ import annotations
 
 import collections
 import os
+import pathlib
 import pickle
 import struct
 import sys
@@ -20,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import subprocess  # slow to import, and not needed where everything is there
 
-__all__ = ["can_help", "is_done", "knows", "request", "result", "work"]
+__all__ = ["can_help", "has_core", "is_done", "knows", "request", "result", "work"]
 
 #: NUMBAGRAD_BACKGROUND=0 has whoever needs a kernel compile it.
 ENABLED = os.environ.get("NUMBAGRAD_BACKGROUND", "1") != "0"
 #: Seconds after which a process that has nothing to do ends.
 IDLE_SECONDS = 10.0
-#: Kernels from which on starting a process, which takes a second, pays at once.
+#: Kernels from which on starting a process, which takes a third of a second, pays at once.
 KERNELS_WORTH_A_PROCESS = 4
 
 _LENGTH = struct.Struct("<q")
@@ -59,19 +61,25 @@ _shared = _Shared()
 
 
 def _cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """How many cores this program may use: where it is one, no process takes a share of that."""
+    from ..threads.pool import default_num_threads  # which asks ``library`` for its kernels
+
+    return default_num_threads()
 
 
 def _most_processes() -> int:
-    """How many compile beside the program, which has a core of its own where there are several."""
-    return max(_cpus() - 1, 1)
+    """How many compile beside the program, which has a core of its own."""
+    return _cpus() - 1
+
+
+def has_core() -> bool:
+    """Whether there is a core for another process, and one may be started."""
+    return ENABLED and not _shared.refused and _cpus() > 1
 
 
 def can_help(kernels: int) -> bool:
     """Whether so many kernels are there sooner with the help of other processes."""
-    if not ENABLED or _shared.refused or _cpus() < 2:
+    if not has_core():
         return False
     return kernels >= (2 if _shared.processes else KERNELS_WORTH_A_PROCESS)
 
@@ -83,7 +91,7 @@ def request(key: str, kernel: Any) -> bool:
         key: under which its object file is kept on this CPU.
         kernel: a ``library.Kernel``.
     """
-    if not ENABLED or _shared.refused:
+    if not has_core():
         return False
     with _shared.changed:
         if key in _shared.known:
@@ -129,10 +137,17 @@ def result(key: str) -> bytes | None:
 
 # --- the processes --------------------------------------------------------------------------------
 
-_CODE = (
-    "import sys; sys.path[:] = {path!r};"
-    "from numbagrad.executor.cache.background import work; work()"
-)
+#: The code of a process. The package itself is left empty: compiling needs the rooms below
+#: operators, which are there in a third of the time.
+_CODE = """
+import sys, types
+sys.path[:] = {path!r}
+package = sys.modules["numbagrad"] = types.ModuleType("numbagrad")
+package.__path__ = [{folder!r}]
+from numbagrad.executor.cache.background import work
+work()
+"""
+_FOLDER = str(pathlib.Path(__file__).parents[2])
 
 
 def _start() -> bool:
@@ -140,7 +155,7 @@ def _start() -> bool:
     import subprocess
 
     environment = {**os.environ, "NUMBAGRAD_BACKGROUND": "0", "NUMBAGRAD_PROGRESS": "0"}
-    command = [sys.executable, "-c", _CODE.format(path=sys.path)]
+    command = [sys.executable, "-c", _CODE.format(path=sys.path, folder=_FOLDER)]
     try:
         process = subprocess.Popen(
             command, env=environment, bufsize=0, start_new_session=True,
@@ -216,8 +231,6 @@ def work() -> None:
     """Compile what standard input asks for, until it ends; the main function of a process."""
     writes = os.dup(1)
     os.dup2(2, 1)  # nothing else may write where answers are read
-    if hasattr(os, "nice"):
-        os.nice(5)
     from . import library
 
     while (data := _receive(0)) is not None:

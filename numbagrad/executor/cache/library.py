@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ... import dtype
@@ -99,6 +99,11 @@ listener: Callable[[Kernel], None] | None = None
 def stats() -> Statistics:
     """Kernels compiled, loaded from disk and found in memory, and the seconds that took."""
     return dataclasses.replace(_statistics)
+
+
+def compiled() -> int:
+    """How many kernels this process has compiled, or had compiled by others."""
+    return _statistics.compiled
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -244,7 +249,12 @@ class _Missing(Exception):  # noqa: N818 - a signal to ``together``
     """Raised with the key of a kernel that has to be compiled, and the kernel."""
 
 
-def _address(content: str, kernel: Kernel, python: Callable[[], Callable[..., Any]]) -> int:
+def _address(
+    content: str,
+    kernel: Kernel,
+    python: Callable[[], Callable[..., Any]],
+    meanwhile: Callable[[], None] | None = None,
+) -> int:
     """Address of ``python()``, compiled as ``kernel`` says if need be."""
     machine_key = _key(content)
     key = _key_here(machine_key)
@@ -268,6 +278,8 @@ def _address(content: str, kernel: Kernel, python: Callable[[], Callable[..., An
         elif _target.gathers:
             raise _Missing(machine_key, kernel)
         else:
+            if meanwhile is not None:
+                meanwhile()
             # An interrupt waits until the kernel is there, for the next call.
             with capture.unheard(), uninterrupted():
                 data = _compiled(machine_key, kernel, python)
@@ -310,9 +322,17 @@ def together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
     """
     if _target.gathers or not background.can_help(len(tasks)):
         return [task() for task in tasks]
+    found, missing = _gathered(tasks)
+    if background.can_help(len(missing)):
+        _request_all(missing)
+    return [found[k] if k in found else task() for k, task in enumerate(tasks)]
+
+
+def _gathered(tasks: Iterable[Callable[[], Result]]) -> tuple[dict[int, Result], dict[str, Kernel]]:
+    """Results by the number of the function, and the first missing kernel of each other one."""
     found: dict[int, Result] = {}
     missing: dict[str, Kernel] = {}
-    _target.gathers = True
+    before, _target.gathers = _target.gathers, True
     try:
         for position, task in enumerate(tasks):
             try:
@@ -321,11 +341,27 @@ def together(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
                 key, kernel = signal.args
                 missing[key] = kernel
     finally:
-        _target.gathers = False
-    if background.can_help(len(missing)):
-        for key, kernel in missing.items():
-            background.request(key, kernel)
-    return [found[k] if k in found else task() for k, task in enumerate(tasks)]
+        _target.gathers = before
+    return found, missing
+
+
+def _request_all(missing: Mapping[str, Kernel]) -> None:
+    for key, kernel in missing.items():
+        background.request(key, kernel)
+
+
+def request(wanted: HandWritten) -> None:
+    """Have another process compile a kernel that is expected to be needed, if it is missing."""
+    if background.has_core():
+        _is_ready(wanted)
+
+
+def request_missing(tasks: Iterable[Callable[[], Any]]) -> None:
+    """Have other processes compile what functions look up, as far as it is missing.
+
+    A function ends where a kernel of it is missing; nothing is compiled in this process.
+    """
+    _request_all(_gathered(tasks)[1])
 
 
 def _stored(content: str) -> bytes | None:
@@ -393,11 +429,13 @@ def hand_written(
     fastmath: tuple[str, ...] = ("contract",),
     code: str = "loops",
     compiling: bool = True,
+    meanwhile: Callable[[], None] | None = None,
 ) -> int:
     """Address of ``function`` of ``numbagrad.<module>``, compiled for ``signature``.
 
     ``code`` is "calls" for functions without a loop that matters: they compile faster. Without
-    ``compiling`` the address is 0 for what would have to be compiled first.
+    ``compiling`` the address is 0 for what would have to be compiled first; else ``meanwhile`` is
+    called before it is, to request what other processes can do at that time.
     """
     python = functools.partial(_hand_written_function, module, function, signature, fastmath, code)
     content = _hand_written_content(module, function, signature, fastmath, code)
@@ -405,7 +443,7 @@ def hand_written(
     if not compiling and key not in _addresses and _stored(content) is None:
         return 0
     kernel = _hand_written_kernel(module, function, signature, fastmath, code)
-    address = _address(content, kernel, python)
+    address = _address(content, kernel, python, meanwhile)
     if listener is not None:
         listener(dataclasses.replace(kernel, origin=_origins[_key_here(key)]))
     return address

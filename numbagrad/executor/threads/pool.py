@@ -36,7 +36,8 @@ def available_cpus() -> int:
     return os.cpu_count() or 1
 
 
-def _default_num_threads() -> int:
+def default_num_threads() -> int:
+    """Number of threads that the environment asks for, or CPUs that the process may use."""
     for variable in ("NUMBAGRAD_NUM_THREADS", "OMP_NUM_THREADS"):
         # OpenMP allows a list, one entry for each level of nesting; the first is ours.
         text = os.environ.get(variable, "").split(",")[0].strip()
@@ -46,7 +47,7 @@ def _default_num_threads() -> int:
 
 
 _lock = threading.RLock()
-_num_threads = _default_num_threads()
+_num_threads = default_num_threads()
 _block: ThreadPool | None = None
 _address = 0
 _spin_count = 0

@@ -33,7 +33,7 @@ from ...transforms.levels import is_transformed
 from ...transforms.tangents import transposed
 from ...transforms.tracking import requires_grad
 from ..arguments.operand_kinds import check_operands
-from . import native_launchers, node_calls
+from . import foresight, native_launchers, node_calls
 from .base import Operator
 from .definition import POINTWISE, PointwiseDefinition
 from .gradient_rule import GradientRule, PointwiseNode
@@ -269,6 +269,8 @@ class PointwiseOperator(Operator):
         if self._recipes is not None:
             self._recipes.add(needed, rule, node.__class__)
         produce(node, result)
+        if foresight.is_due():
+            foresight.foresee(node, (result,))
 
     def _save(self, node: Any, result: Tensor, operands: Sequence[Any]) -> None:
         """Keep in the node what its gradient rule uses."""

@@ -24,7 +24,7 @@ from ...executor import capture
 from ...tensor import Tensor, new_tensor
 from ...transforms.tangents import multilinear
 from ...type_names import type_name
-from . import native_launchers, node_calls, saved_names
+from . import foresight, native_launchers, node_calls, saved_names
 from .base import Operator
 
 
@@ -377,7 +377,10 @@ class TensorOperator(Operator):
         if self._native is not None and not plan.is_native:
             self._native.add(needed, plan, self._node)
             plan.is_native = True
-        produce(node, *[x if has else None for x, has in zip(results, floating, strict=True)])
+        produced = [x if has else None for x, has in zip(results, floating, strict=True)]
+        produce(node, *produced)
+        if foresight.is_due():
+            foresight.foresee(node, produced)
 
     def calls_of(self, node: Any, recall: Any) -> Iterable[list[Any]]:
         """The calls that leave such a node."""
