@@ -16,6 +16,7 @@ from typing import Any
 from numpy import ndarray
 
 from ..executor import capture
+from ..executor.memory.buffers import any_large
 from . import tensor_interface as interface
 from .anomaly import anomaly, check_for_nan, explain
 from .grad_dtype import converted
@@ -45,6 +46,10 @@ __all__ = ["run_backward"]
 # A buffer is a list: [node, gradient of its output 0, of its output 1, ...], or [leaf, gradient].
 # Buffers hold the engine's only reference to a gradient, so that a reference count of two (the list
 # and the expression that asks) means that no node, hook or user can see the tensor change.
+
+#: Elements of gradients from which on chains of nodes run as one kernel. To ask takes a twentieth of
+#: the time of a small node, so walks ask where arrays are large at all.
+_LARGE = 1 << 16
 
 #: Leaves that several threads share are added to by one thread at a time. Reentrant, because
 #: garbage collection may run code of the user in between.
@@ -198,21 +203,28 @@ def _walk(
     """
     order: Any = heappop(ready)
     buffer: Any
+    chain: Any = None
     gradient: Any
     hooked = False
+    joins = not create_graph and capture.active is None and any_large()
     while True:
         buffer = buffers.pop(order)
         node = buffer[0]
         if node._hooks is not None:
             results = _run_with_hooks(buffer, retain_graph)
         elif len(buffer) == 2 and buffer[1] is not None:
-            results = node.backward(buffer[1])
-            if not retain_graph:
-                node.release()
+            if joins and node._begins_chains and buffer[1]._array.size >= _LARGE:
+                chain = node.run_chain(buffer[1], buffers, ready)
+            if chain is not None:
+                node, results = _end_of(chain, retain_graph)
+            else:
+                results = node.backward(buffer[1])
+                if not retain_graph:
+                    node.release()
         else:
             results = _run(buffer, buffer[1:], retain_graph)
         # Gradients must not be held here while they are summed further on.
-        buffer = order = None
+        buffer = order = chain = None
         edges = node.next_edges
         while len(edges) == 1 and len(results) == 1:
             # The only input is run at once, without a buffer, if no other node comes before it.
@@ -226,9 +238,15 @@ def _walk(
             if target._hooks is not None or target._output_count != 1 or results[0] is None:
                 break
             node = target
-            results = node.backward(results[0])
-            if not retain_graph:
-                node.release()
+            if joins and node._begins_chains and results[0]._array.size >= _LARGE:
+                chain = node.run_chain(results[0], buffers, ready)
+            if chain is not None:
+                node, results = _end_of(chain, retain_graph)
+                chain = None
+            else:
+                results = node.backward(results[0])
+                if not retain_graph:
+                    node.release()
             edges = node.next_edges
         if len(edges) != len(results):
             raise _wrong_count(node, results)
@@ -275,6 +293,15 @@ def _walk(
             order = heappop(ready)
         elif ready:
             order = heappushpop(ready, order)
+
+
+def _end_of(chain: tuple[list[Any], Any], retain_graph: bool) -> tuple[Any, Any]:
+    """The last node of a chain that ran, and its results."""
+    nodes, results = chain
+    if not retain_graph:
+        for node in nodes:
+            node.release()
+    return nodes[-1], results
 
 
 def _hand_over(

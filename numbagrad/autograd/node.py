@@ -11,7 +11,7 @@ import gc
 import itertools
 import operator
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from . import tensor_interface as interface
@@ -118,6 +118,8 @@ class Node:
     #: Whether ``backward`` takes ``wanted``: for each entry of ``next_edges`` whether its gradient
     #: is used (torch's ``task_should_compute_output``). It need not compute the others then.
     _computes_wanted = False
+    #: Whether ``run_chain`` runs such nodes, and those behind them, as one kernel.
+    _begins_chains = False
 
     def __init__(self, next_edges: tuple[Any, ...] = (), saved: tuple[Any, ...] = ()) -> None:
         self.next_edges = next_edges
@@ -137,6 +139,18 @@ class Node:
             A tensor or None for each entry of ``next_edges``.
         """
         raise NotImplementedError(f"derivative for {self.name()} is not implemented")
+
+    def run_chain(self, grad: Any, buffers: Collection[int], ready: Sequence[int]) -> Any:
+        """Run this node and those behind it as one kernel, which only nodes that begin chains do.
+
+        Args:
+            grad: the gradient of the only output.
+            buffers, ready: of the engine, without this node.
+
+        Returns:
+            The nodes, and the gradients of the last; None if they are to run one by one.
+        """
+        raise NotImplementedError(f"{self.name()} begins no chain")
 
     @property
     def _takes_list(self) -> bool:

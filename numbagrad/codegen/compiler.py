@@ -141,6 +141,35 @@ def _is_bound_by_arithmetic(module: llvm.ModuleRef) -> bool:
     )
 
 
+#: A number beyond those of other metadata.
+_METADATA = 1 << 20
+
+#: Vectors that a loop of "chained" code computes side by side.
+_VECTORS = 4
+
+_LABEL = re.compile(r'("?)([-\w.$]+)\1:')
+_JUMP = re.compile(r'  br label %("?)([-\w.$]+)\1$')
+
+
+def _interleaved(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """The module with a note at each loop that several vectors are to be computed at a time."""
+    lines: list[str] = []
+    loops: list[str] = []
+    labels: set[str] = set()
+    for line in str(module).splitlines():
+        if line.startswith("define "):
+            labels = set()
+        elif found := _LABEL.match(line):
+            labels.add(found[2])
+        elif (found := _JUMP.match(line)) and found[2] in labels:  # backwards
+            loops.append(f"!{_METADATA + 1 + len(loops)}")
+            line += f", !llvm.loop {loops[-1]}"
+        lines.append(line)
+    lines += [f"{loop} = distinct !{{{loop}, !{_METADATA}}}" for loop in loops]
+    count = f'!"llvm.loop.interleave.count", i32 {_VECTORS}'
+    return llvm.parse_assembly("\n".join([*lines, f"!{_METADATA} = !{{{count}}}"]))
+
+
 @functools.cache
 def _machine(target: loader.Target, wide: bool) -> llvm.TargetMachine:
     """The one machine that compiles for a target: LLVM takes a millisecond to look at a new one."""
@@ -158,6 +187,7 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> llvm.ModuleRef:
     "formula", generated kernels: the same, but first every callee becomes part of the one loop,
     which takes 40 % less time to compile. "guarded", those that note whether an element was beyond
     their formula: LLVM would interleave that loop, and its constants would lose their registers.
+    "chained", those of them whose operations wait for one another so long that it pays all the same.
     "rows", those that reduce rows of which nothing says that they are long.
     "calls", launchers: no loop that matters, all of it run once a call, so a short list of passes,
     in a third of the time. That also suits kernels whose vector code is written by hand.
@@ -168,15 +198,17 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> llvm.ModuleRef:
     """
     instructed = instructions.are_called(module)
     by_rows = code == "rows"
-    bound = code in ("formula", "guarded", "rows")
+    bound = code in ("formula", "guarded", "chained", "rows")
     wide = bound and (instructed or _is_bound_by_arithmetic(module))
     if instructed:
         module = instructions.declared(module)
+    if code == "chained":
+        module = _interleaved(module)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
     options.loop_unrolling = True
-    options.loop_interleaving = code != "guarded" and not (by_rows and wide)
+    options.loop_interleaving = code not in ("guarded", "chained") and not (by_rows and wide)
     builder = llvm.create_pass_builder(_machine(loader.target(), wide), options)
     if code != "loops":
         for function in module.functions:
@@ -212,8 +244,8 @@ def compile_to_module(
     """Compile ``function`` for ``signature`` and return the optimised LLVM module.
 
     ``signature`` is Numba's text, as ``"void(int64, int64, int64)"``. The module defines ``symbol``
-    with the C calling convention. ``code`` is "loops", "formula", "guarded", "rows" or "calls"
-    (:func:`_optimise`).
+    with the C calling convention. ``code`` is "loops", "formula", "guarded", "chained", "rows" or
+    "calls" (:func:`_optimise`).
     Raises ``numba.core.errors.TypingError`` where Numba cannot type the function, and
     ``RuntimeError`` where the result depends on Python.
     """

@@ -364,6 +364,27 @@ def request_missing(tasks: Iterable[Callable[[], Any]]) -> None:
     _request_all(_gathered(tasks)[1])
 
 
+def without_waiting(task: Callable[[], Result], worth: bool) -> Result | None:
+    """The result of a function that looks a kernel up, or None as long as that is not there.
+
+    Where it is ``worth`` it, another process compiles it meanwhile; if there is none, this one.
+    """
+    if _target.gathers:
+        return None
+    _target.gathers = True
+    try:
+        return task()
+    except _Missing as signal:
+        key, kernel = signal.args
+    finally:
+        _target.gathers = False
+    if background.knows(key):
+        comes = not background.is_done(key)
+    else:
+        comes = not worth or background.request(key, kernel)
+    return None if comes else task()
+
+
 def _stored(content: str) -> bytes | None:
     """The object file of a kernel: of the user's cache, or one that came with the package."""
     data = cache().read(_key(content))

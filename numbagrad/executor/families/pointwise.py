@@ -39,7 +39,7 @@ from ..mode import NATIVE
 from ..plan import direct
 from ..plan.dtypes import DtypeRules, OperandCode, code_of
 from ..plan.forms import broadcast_operands
-from ..plan.formula_kernels import guard_of, kernel_source, told_apart
+from ..plan.formula_kernels import code_of_kernel, guard_of, kernel_source, told_apart
 from ..plan.sharing import check_written_once, refuse_overlap, separate
 
 _NUMBERS = {
@@ -298,7 +298,7 @@ class PointwiseProgram:
         codes = decode(key, count + into)
         compute, result = rules.of(codes[:count], codes[-1].dtype if into else None)
         source = self.source(codes, compute, result, key)
-        code = "guarded" if guard_of(formula, compute.name) else "formula"
+        code = code_of_kernel(formula, compute.name)
         kernel = library.generated(self.name, source, code=code)
         scalar_types = output_types = 0
         for k in range(count):

@@ -108,6 +108,12 @@ def empty_pool() -> None:
     set_pool_limit(limit)
 
 
+def any_large() -> bool:
+    """Whether this process ever made an array that is to lie in the pool."""
+    runtime = _runtime
+    return runtime is not None and (runtime.new_large_array != 0 or runtime.made_without > 0)
+
+
 def new_large_array(shape: Sequence[int], kind: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
     """A new array in C order in memory of the pool; None if it is not to lie there.
 

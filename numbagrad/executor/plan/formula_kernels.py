@@ -82,6 +82,14 @@ def is_guarded(formula: Formula, compute: str) -> bool:
     return not used.isdisjoint(CPU_BOUNDED)
 
 
+def code_of_kernel(formula: Formula, compute: str) -> str:
+    """The kind of code that the kernel of a formula is to the compiler (``codegen/compiler.py``)."""
+    if guard_of(formula, compute) is None:
+        return "formula"
+    operations = [x.operation for x in postorder(formula.outputs) if x.operation != "input"]
+    return "chained" if operations == ["pow"] else "guarded"
+
+
 def guard_of(formula: Formula, compute: str) -> pointwise.Guard | None:
     """Where the functions of a formula are used beyond the bounds of their fastest lowering."""
     beyond = {name: rule for (name, dtype), (rule, _) in CPU_BOUNDED.items() if dtype == compute}

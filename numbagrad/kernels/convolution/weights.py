@@ -38,6 +38,7 @@ from .layout import (
     ROWS,
     SLACK,
     SOURCE_ELEMENTS,
+    SUM_ELEMENTS,
     TAPS,
 )
 from .tile import multiply_window_dots
@@ -110,10 +111,19 @@ def correlate(args, lo, hi):
     taps, offsets = word(plan, phase + TAPS), plan + 8 * word(plan, phase + OFFSETS_AT)
     image_step, columns = channels * channel_step, channels * taps
     gradients = copied + (SOURCE_ELEMENTS + SLACK) * size
-    for unit in range(lo, hi):
+    row_block = word(plan, ROW_BLOCK)
+    fitting = SUM_ELEMENTS // (2 * row_block * pitch * images)
+    unit = lo
+    while unit < hi:
         group_of = quotient(unit, row_blocks)
-        row = (unit - group_of * row_blocks) * word(plan, ROW_BLOCK)
-        rows = smaller(word(plan, ROWS) - row, word(plan, ROW_BLOCK))
+        row_number = unit - group_of * row_blocks
+        row = row_number * row_block
+        # Units that follow for the same images share the copy. All but the last are of whole tiles,
+        # so bits do not depend on it.
+        sharing = smaller(smaller(row_blocks - row_number, hi - unit), fitting)
+        sharing = sharing if sharing > 1 else 1
+        rows = smaller(word(plan, ROWS) - row, sharing * row_block)
+        unit += sharing
         part = quotient(group_of, groups)
         group = group_of - part * groups
         piece, end = quotient(pieces * part, parts), quotient(pieces * (part + 1), parts)

@@ -80,8 +80,11 @@ def power_usual(x: Value, y: Value, f: Format) -> Value:
 
 def is_unusual_power(x: Value, y: Value, f: Format) -> Value:
     """Whether `power_usual` does not hold, as for NaN."""
-    usual = (x >= f.smallest_normal) & (x < math.inf) & (abs(y) <= _USUAL_EXPONENT[f.name])
-    return logical_not(usual)
+    # Positive and normal in one comparison: the bits of all such numbers become the least integers.
+    first, infinity = 1 << f.mantissa, (2 * f.bias + 1) << f.mantissa
+    least = -(f.bias + 1) << (f.mantissa + 1)
+    normal = bits(x) - (first + least) < infinity - first + least
+    return logical_not(normal & (abs(y) <= _USUAL_EXPONENT[f.name]))
 
 
 def _exponent(high: Value, low: Value, y: Value) -> tuple[Value, Value]:

@@ -6,7 +6,7 @@ the other direction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
 from ...executor.builtin import LaunchMiss
 from ...formula import Formula, symbol
+from ...formula.expression import Expression, postorder
 from ...native import layout
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
-from . import native_launchers, saved_names
+from . import chains, native_launchers, saved_names
 from .definition import PointwiseDefinition
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class PointwiseNode(native_launchers.PointwiseState):
 
     __slots__ = ()
     _computes_wanted = True
+    _begins_chains = True
 
     rule: GradientRule
 
@@ -60,6 +62,12 @@ class PointwiseNode(native_launchers.PointwiseState):
         if results is None:
             results = self._computed(grad, rule)
         return results if self.restore is None else _all_restored(results, self.restore)
+
+    def run_chain(
+        self, grad: Tensor, buffers: Collection[int], ready: Sequence[int]
+    ) -> tuple[list[PointwiseNode], tuple[Any, ...]] | None:
+        """The nodes that run as one kernel, from this one on, and the gradients of the last."""
+        return chains.run_chain(self, grad, buffers, ready)
 
     def _chosen(self, grad: Tensor, wanted: tuple[bool, ...]) -> tuple[Any, ...]:
         """The gradients that are wanted, by the rule for these inputs."""
@@ -125,7 +133,8 @@ class GradientRule:
     """
 
     __slots__ = ("needed", "uses", "uses_result", "nothing", "joint", "launch", "_passed",
-                 "_positions", "_single", "_narrowed", "operator")  # fmt: skip
+                 "_positions", "_single", "_narrowed", "operator", "only", "adds_to_gradient",
+                 "chains")  # fmt: skip
 
     def __init__(self, operator: PointwiseOperator, needed: tuple[int | None, ...]):
         self.needed = needed
@@ -144,6 +153,12 @@ class GradientRule:
         used = () if self.joint is None else self.joint.formula.inputs[1:]
         self.uses = tuple([names.index(name) for name in used if name in names])
         self.uses_result = len(self.uses) < len(used)
+        positions = [k for k, group in enumerate(needed) if group is not None]
+        #: The only input that needs a gradient.
+        self.only = positions[0] if len(positions) == 1 else None
+        self.adds_to_gradient = self.joint is not None and _adds_to_gradient(self.joint.formula)
+        #: Chains that begin with this rule, by the rules behind it (``chains.py``).
+        self.chains: dict[tuple[GradientRule, ...], Any] = {}
         #: ``launch(node, grad)``: the gradients, not recorded; None if Python has to compute them.
         self.launch: Callable[..., Any] = self._launch_in_python
 
@@ -252,6 +267,17 @@ class GradientRule:
             placed[position] = result
         return tuple(placed)
 
+    @property
+    def passes(self) -> bool:
+        """Whether an input gets the incoming gradient as it is."""
+        return bool(self._passed)
+
+    def of_chain(self, results: Sequence[Tensor]) -> tuple[Any, ...]:
+        """The gradients at the end of a chain: ``joint``'s outputs, and what is passed on."""
+        if self.joint is None:
+            return self.passed(results[0])
+        return self._placed(results[-1], results[: len(self._positions)])
+
     def record(self, grad: Tensor, arguments: list[Any]) -> tuple[Any, ...]:
         """The gradients as recorded operators, for gradients of higher order."""
         assert self.joint is not None
@@ -285,6 +311,29 @@ def _renamed(inputs: tuple[str, ...], outputs: list[Any], taken: tuple[str, ...]
     renamed = tuple([names.get(name, name) for name in inputs])
     replacements = {name: symbol(new) for name, new in names.items() if name in inputs}
     return Formula(inputs, outputs).substitute(replacements, renamed)
+
+
+def _adds_to_gradient(formula: Formula) -> bool:
+    """Whether the incoming gradient, the first input, is itself a term of a sum."""
+    gradient = {formula.inputs[0]}
+    return any(
+        [
+            node.operation in ("add", "sub", "fma") and not gradient.isdisjoint(_terms(node))
+            for node in postorder(formula.outputs)
+        ]
+    )
+
+
+def _terms(node: Expression) -> set[str]:
+    """The inputs that are terms of a sum, but for their signs or under a condition."""
+    found, terms = set(), list(node.operands)
+    while terms:
+        term = terms.pop()
+        if term.operation in ("neg", "where"):
+            terms += term.operands
+        elif term.operation == "input":
+            found.add(term.value)
+    return found
 
 
 def second_name(grad_fn: str) -> str:
