@@ -47,8 +47,8 @@ __all__ = ["run_backward"]
 # Buffers hold the engine's only reference to a gradient, so that a reference count of two (the list
 # and the expression that asks) means that no node, hook or user can see the tensor change.
 
-#: Elements of gradients from which on chains of nodes run as one kernel. To ask takes a twentieth of
-#: the time of a small node, so walks ask where arrays are large at all.
+#: Elements of gradients from which on chains of nodes run as one kernel. To ask takes a twentieth
+#: of the time of a small node, so walks ask where arrays are large at all.
 _LARGE = 1 << 16
 
 #: Leaves that several threads share are added to by one thread at a time. Reentrant, because

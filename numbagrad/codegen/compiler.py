@@ -187,7 +187,7 @@ def _optimise(module: llvm.ModuleRef, symbol: str, code: str) -> llvm.ModuleRef:
     "formula", generated kernels: the same, but first every callee becomes part of the one loop,
     which takes 40 % less time to compile. "guarded", those that note whether an element was beyond
     their formula: LLVM would interleave that loop, and its constants would lose their registers.
-    "chained", those of them whose operations wait for one another so long that it pays all the same.
+    "chained", those of them whose operations wait for one another so long that it pays.
     "rows", those that reduce rows of which nothing says that they are long.
     "calls", launchers: no loop that matters, all of it run once a call, so a short list of passes,
     in a third of the time. That also suits kernels whose vector code is written by hand.

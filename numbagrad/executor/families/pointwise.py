@@ -39,7 +39,7 @@ from ..mode import NATIVE
 from ..plan import direct
 from ..plan.dtypes import DtypeRules, OperandCode, code_of
 from ..plan.forms import broadcast_operands
-from ..plan.formula_kernels import code_of_kernel, guard_of, kernel_source, told_apart
+from ..plan.formula_kernels import code_of_kernel, kernel_source, told_apart
 from ..plan.sharing import check_written_once, refuse_overlap, separate
 
 _NUMBERS = {

@@ -83,7 +83,7 @@ def is_guarded(formula: Formula, compute: str) -> bool:
 
 
 def code_of_kernel(formula: Formula, compute: str) -> str:
-    """The kind of code that the kernel of a formula is to the compiler (``codegen/compiler.py``)."""
+    """The kind of code that a formula's kernel is to the compiler (``codegen/compiler.py``)."""
     if guard_of(formula, compute) is None:
         return "formula"
     operations = [x.operation for x in postorder(formula.outputs) if x.operation != "input"]
