@@ -4,6 +4,7 @@ Values written as literals were printed by torch 2.13 from the same seed.
 """
 
 import copy
+import inspect
 import pickle
 import warnings
 import weakref
@@ -435,3 +436,41 @@ class TestWhatLossesOfClassesSave:
                 loss(scores, target, weight)
             with ng.no_grad():
                 assert not loss(scores, target, weight).requires_grad
+
+
+class TestFunctionLayers:
+    """Classes under ``@layer`` take their fields and call their function."""
+
+    def test_fields_of_the_base_are_passed_on_and_the_others_kept(self):
+        loss = nn.CrossEntropyLoss(ng.ones(3), None, 2, reduction="sum", label_smoothing=0.1)
+        assert list(dict(loss.named_buffers())) == ["weight"]
+        assert (loss.ignore_index, loss.reduction, loss.label_smoothing) == (2, "sum", 0.1)
+        assert not hasattr(loss, "size_average") and not hasattr(nn.ELU, "alpha")
+        assert inspect.signature(nn.Threshold).parameters["threshold"].default is inspect._empty
+        shown = str(inspect.signature(nn.ELU.__init__))
+        assert shown == "(self, alpha: 'float' = 1.0, inplace: 'bool' = False) -> 'None'"
+
+    def test_forward_has_the_inputs_of_the_function(self):
+        shown = str(inspect.signature(nn.HuberLoss(delta=2.0).forward))
+        assert shown == "(input: 'Tensor', target: 'Tensor') -> 'Tensor'"
+        x = ng.tensor([3.0])
+        assert nn.HuberLoss(delta=2.0)(x, ng.zeros(1)).item() == 4.0
+        assert nn.Dropout(1.0).eval()(x).item() == 3.0 and nn.Dropout(1.0)(x).item() == 0.0
+
+    def test_subclasses_and_copies_are_as_of_classes_written_by_hand(self):
+        class Halved(nn.AvgPool2d):
+            def __init__(self):
+                super().__init__(2)
+
+            def forward(self, input):
+                return super().forward(input) / 2
+
+        pool = copy.deepcopy(Halved())
+        assert pool.stride == 2 and pool(ng.ones(1, 2, 2)).item() == 0.5
+        assert repr(pickle.loads(pickle.dumps(nn.ELU(0.5, True)))) == "ELU(alpha=0.5, inplace=True)"
+
+    def test_arguments_of_other_kinds_are_refused_by_name(self):
+        with pytest.raises(TypeError, match="ELU"):
+            nn.ELU(0.5, False, 3)
+        with pytest.raises(ValueError, match="dropout probability"):
+            nn.Dropout2d(2.0)

@@ -14,6 +14,7 @@ from ..ops.reductions.softmax import softmax_of_guess as softmax
 from ..ops.reductions.softmax import softmin
 from ..tensor import Tensor
 from . import functional as F
+from .function_layer import forward_of, layer
 from .module import Module
 from .parameter import Parameter
 
@@ -41,64 +42,50 @@ class _InPlace(Module):
         return f"{text}, inplace=True" if text else "inplace=True"
 
 
+@forward_of(F.relu)
 class ReLU(_InPlace):
     """``max(x, 0)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.relu(input, self.inplace)
 
-
+@forward_of(F.selu)
 class SELU(_InPlace):
     """Scaled ELU."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.selu(input, self.inplace)
 
-
+@forward_of(F.silu)
 class SiLU(_InPlace):
     """``x * sigmoid(x)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.silu(input, self.inplace)
 
-
+@forward_of(F.mish)
 class Mish(_InPlace):
     """``x * tanh(softplus(x))``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.mish(input, self.inplace)
 
-
+@forward_of(F.hardsigmoid)
 class Hardsigmoid(_InPlace):
     """``x / 6 + 1 / 2`` limited to [0, 1]."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.hardsigmoid(input, self.inplace)
-
     def extra_repr(self) -> str:
         return ""
 
 
+@forward_of(F.hardswish)
 class Hardswish(_InPlace):
     """``x * hardsigmoid(x)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.hardswish(input, self.inplace)
-
     def extra_repr(self) -> str:
         return ""
 
 
+@forward_of(F.hardtanh)
 class Hardtanh(_InPlace):
     """``x`` limited to [min_val, max_val]."""
 
     _repr_format = "min_val={0.min_val}, max_val={0.max_val}"
+
+    min_val: float
+    max_val: float
 
     def __init__(
         self,
@@ -116,10 +103,6 @@ class Hardtanh(_InPlace):
                 f"max_val must be larger than min_val, got {self.max_val} and {self.min_val}"
             )
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
-
 
 class ReLU6(Hardtanh):
     """``min(max(x, 0), 6)``."""
@@ -130,163 +113,109 @@ class ReLU6(Hardtanh):
         super().__init__(0.0, 6.0, inplace)
 
 
+@layer(F.threshold)
 class Threshold(_InPlace):
     """``x`` where it is above the threshold, else ``value``."""
 
     _repr_format = "threshold={0.threshold}, value={0.value}"
 
-    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.threshold = threshold
-        self.value = value
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.threshold(input, self.threshold, self.value, self.inplace)
+    threshold: float
+    value: float
+    inplace: bool = False
 
 
+@layer(F.elu)
 class ELU(_InPlace):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``."""
 
     _repr_format = "alpha={0.alpha}"
 
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.alpha = alpha
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.elu(input, self.alpha, self.inplace)
+    alpha: float = 1.0
+    inplace: bool = False
 
 
+@forward_of(F.celu)
 class CELU(ELU):
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.celu(input, self.alpha, self.inplace)
 
-
+@layer(F.leaky_relu)
 class LeakyReLU(_InPlace):
     """``x`` where positive, else ``negative_slope * x``."""
 
     _repr_format = "negative_slope={0.negative_slope}"
 
-    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.negative_slope = negative_slope
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
+    negative_slope: float = 1e-2
+    inplace: bool = False
 
 
+@layer(F.rrelu)
 class RReLU(_InPlace):
     """``x`` where positive, else ``x`` times a random slope in [lower, upper], or their mean."""
 
     _repr_format = "lower={0.lower}, upper={0.upper}"
 
-    def __init__(
-        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
-    ) -> None:
-        super().__init__(inplace)
-        self.lower = lower
-        self.upper = upper
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+    lower: float = 1.0 / 8
+    upper: float = 1.0 / 3
+    inplace: bool = False
 
 
+@forward_of(F.sigmoid)
 class Sigmoid(Module):
     """``1 / (1 + exp(-x))``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.sigmoid(input)
 
-
+@forward_of(F.tanh)
 class Tanh(Module):
     """The hyperbolic tangent."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.tanh(input)
 
-
+@forward_of(F.logsigmoid)
 class LogSigmoid(Module):
     """``log(sigmoid(x))``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.logsigmoid(input)
 
-
+@forward_of(F.softsign)
 class Softsign(Module):
     """``x / (1 + |x|)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.softsign(input)
 
-
+@forward_of(F.tanhshrink)
 class Tanhshrink(Module):
     """``x - tanh(x)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.tanhshrink(input)
 
-
+@layer(F.gelu)
 class GELU(Module):
     """``x * Phi(x)``, Phi the normal distribution function."""
 
     _repr_format = "approximate={0.approximate!r}"
 
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.gelu(input, approximate=self.approximate)
+    approximate: str = "none"
 
 
+@layer(F.softplus)
 class Softplus(Module):
     """``log(1 + exp(beta * x)) / beta``."""
 
     _repr_format = "beta={0.beta}, threshold={0.threshold}"
 
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.softplus(input, self.beta, self.threshold)
+    beta: float = 1.0
+    threshold: float = 20.0
 
 
+@layer(F.hardshrink)
 class Hardshrink(Module):
     """``x`` outside [-lambd, lambd], else 0."""
 
     _repr_format = "{0.lambd}"
 
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.hardshrink(input, self.lambd)
+    lambd: float = 0.5
 
 
+@forward_of(F.softshrink)
 class Softshrink(Hardshrink):
     """``x`` moved towards 0 by ``lambd``."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.softshrink(input, self.lambd)
 
 
 class PReLU(Module):
@@ -311,51 +240,37 @@ class PReLU(Module):
         return F.prelu(input, self.weight)
 
 
+@layer()
 class _AlongDimension(Module):
     """A function of the slices along one dimension."""
 
     _repr_format = "dim={0.dim}"
 
-    dim: Any
-
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
+    dim: int | None = None
 
 
+@forward_of(softmax)
 class Softmax(_AlongDimension):
     """``exp(x)`` over its sum along a dimension."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return softmax(input, self.dim)
 
-
+@forward_of(log_softmax)
 class LogSoftmax(_AlongDimension):
     """The logarithm of softmax."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return log_softmax(input, self.dim)
 
-
+@forward_of(softmin)
 class Softmin(_AlongDimension):
     """Softmax of the negated input."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return softmin(input, self.dim)
 
-
-class GLU(_AlongDimension):
+@layer(F.glu)
+class GLU(Module):
     """The first half of a dimension times the sigmoid of the second."""
 
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__(dim)
+    _repr_format = "dim={0.dim}"
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.glu(input, self.dim)
+    dim: int = -1
 
 
 class Softmax2d(Module):

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from ..tensor import Tensor
 from . import functional as F
+from .function_layer import layer
 from .module import Module
 
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
+@layer(F.cosine_similarity)
 class CosineSimilarity(Module):
     """Cosine of the angle between vectors along a dimension."""
 
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        super().__init__()
-        self.dim = dim
-        self.eps = eps
-
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+    dim: int = 1
+    eps: float = 1e-8
 
 
 class PairwiseDistance(Module):

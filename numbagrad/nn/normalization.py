@@ -12,6 +12,7 @@ from ..ops.creation.from_data import tensor
 from ..tensor import Tensor
 from . import functional as F
 from . import init
+from .function_layer import layer
 from .module import Module
 from .parameter import Parameter
 
@@ -318,18 +319,13 @@ class InstanceNorm3d(_InstanceNorm):
     ranks, expected = (4, 5), "4D or 5D"
 
 
+@layer(F.local_response_norm)
 class LocalResponseNorm(Module):
     """Each channel over a power of the mean square of its neighbours."""
 
     _repr_format = "{0.size}, alpha={0.alpha}, beta={0.beta}, k={0.k}"
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer."""
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0

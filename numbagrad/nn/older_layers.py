@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ops.arguments.requirements import require_tensor
 from ..tensor import Tensor
+from .function_layer import layer
 from .functional import pad
 from .functional.checks import require_floats
 from .loss import NLLLoss
@@ -51,6 +52,7 @@ class NLLLoss2d(NLLLoss):
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
+@layer()
 class CrossMapLRN2d(Module):
     """Images over a power of the squares of neighbouring channels (Krizhevsky et al., 2012).
 
@@ -60,12 +62,10 @@ class CrossMapLRN2d(Module):
 
     _repr_format = "{0.size}, alpha={0.alpha}, beta={0.beta}, k={0.k}"
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply the layer to (N, C, H, W).

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ..tensor import Tensor
 from . import functional as F
+from .function_layer import forward_of, layer
 from .module import Module
 
 __all__ = [
@@ -16,13 +15,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Pool(Module):
-    """A layer that calls one function with its options."""
-
-    compute: Callable[..., Any]
-
-
-class _MaxPool(Pool):
+@layer()
+class _MaxPool(Module):
     """The largest element of every window.
 
     Args:
@@ -37,50 +31,35 @@ class _MaxPool(Pool):
         "dilation={0.dilation}, ceil_mode={0.ceil_mode}"
     )
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+    dilation: Any = 1
+    return_indices: bool = False
+    ceil_mode: bool = False
 
-    def forward(self, input: Tensor) -> Any:
-        """Apply the layer."""
-        return type(self).compute(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
-            self.return_indices,
-        )  # fmt: skip
+    def __post_init__(self) -> None:
+        if self.stride is None:
+            self.stride = self.kernel_size
 
 
+@forward_of(F.max_pool1d)
 class MaxPool1d(_MaxPool):
     """Maxima of windows of (N, C, L)."""
 
-    compute = staticmethod(F.max_pool1d)
 
-
+@forward_of(F.max_pool2d)
 class MaxPool2d(_MaxPool):
     """Maxima of windows of images (N, C, H, W)."""
 
-    compute = staticmethod(F.max_pool2d)
 
-
+@forward_of(F.max_pool3d)
 class MaxPool3d(_MaxPool):
     """Maxima of windows of volumes (N, C, D, H, W)."""
 
-    compute = staticmethod(F.max_pool3d)
 
-
-class _AvgPool(Pool):
+@layer()
+class _AvgPool(Module):
     """Means of windows; options as of the maxima.
 
     ``count_include_pad`` says whether zeros of the padding count, ``divisor_override`` takes the
@@ -89,31 +68,19 @@ class _AvgPool(Pool):
 
     _repr_format = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    divisor_override: int | None = None
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer."""
-        return type(self).compute(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-            self.count_include_pad, self.divisor_override,
-        )  # fmt: skip
+    def __post_init__(self) -> None:
+        if self.stride is None:
+            self.stride = self.kernel_size
 
 
+@forward_of(F.avg_pool1d)
 class AvgPool1d(_AvgPool):
     """Means of windows of (N, C, L)."""
 
@@ -130,27 +97,19 @@ class AvgPool1d(_AvgPool):
             value = getattr(self, name)
             setattr(self, name, (value,) if isinstance(value, int) else value)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer."""
-        return F.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-            self.count_include_pad,
-        )  # fmt: skip
 
-
+@forward_of(F.avg_pool2d)
 class AvgPool2d(_AvgPool):
     """Means of windows of images (N, C, H, W)."""
 
-    compute = staticmethod(F.avg_pool2d)
 
-
+@forward_of(F.avg_pool3d)
 class AvgPool3d(_AvgPool):
     """Means of windows of volumes (N, C, D, H, W)."""
 
-    compute = staticmethod(F.avg_pool3d)
 
-
-class _LPPool(Pool):
+@layer()
+class _LPPool(Module):
     """Norms of windows."""
 
     _repr_format = (
@@ -158,100 +117,71 @@ class _LPPool(Pool):
         "ceil_mode={0.ceil_mode}"
     )
 
-    def __init__(
-        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-    ) -> None:
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer."""
-        return type(self).compute(
-            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
-        )
+    norm_type: float
+    kernel_size: Any
+    stride: Any = None
+    ceil_mode: bool = False
 
 
+@forward_of(F.lp_pool1d)
 class LPPool1d(_LPPool):
     """Norms of windows of (N, C, L)."""
 
-    compute = staticmethod(F.lp_pool1d)
 
-
+@forward_of(F.lp_pool2d)
 class LPPool2d(_LPPool):
     """Norms of windows of images (N, C, H, W)."""
 
-    compute = staticmethod(F.lp_pool2d)
 
-
+@forward_of(F.lp_pool3d)
 class LPPool3d(_LPPool):
     """Norms of windows of volumes (N, C, D, H, W)."""
 
-    compute = staticmethod(F.lp_pool3d)
 
-
-class _AdaptiveAvgPool(Pool):
+@layer()
+class _AdaptiveAvgPool(Module):
     """Means of a given number of parts, ``output_size``; None keeps the size of a dimension."""
 
     _repr_format = "output_size={0.output_size}"
 
-    def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the layer."""
-        return type(self).compute(input, self.output_size)
+    output_size: Any
 
 
+@forward_of(F.adaptive_avg_pool1d)
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     """Means of parts of (N, C, L)."""
 
-    compute = staticmethod(F.adaptive_avg_pool1d)
 
-
+@forward_of(F.adaptive_avg_pool2d)
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     """Means of parts of images (N, C, H, W)."""
 
-    compute = staticmethod(F.adaptive_avg_pool2d)
 
-
+@forward_of(F.adaptive_avg_pool3d)
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     """Means of parts of volumes (N, C, D, H, W)."""
 
-    compute = staticmethod(F.adaptive_avg_pool3d)
 
-
-class _AdaptiveMaxPool(Pool):
+@layer()
+class _AdaptiveMaxPool(Module):
     """Maxima of a given number of parts, ``output_size``; None keeps the size of a dimension."""
 
     _repr_format = _AdaptiveAvgPool._repr_format
 
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
-
-    def forward(self, input: Tensor) -> Any:
-        """Apply the layer."""
-        return type(self).compute(input, self.output_size, self.return_indices)
+    output_size: Any
+    return_indices: bool = False
 
 
+@forward_of(F.adaptive_max_pool1d)
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """Maxima of parts of (N, C, L)."""
 
-    compute = staticmethod(F.adaptive_max_pool1d)
 
-
+@forward_of(F.adaptive_max_pool2d)
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """Maxima of parts of images (N, C, H, W)."""
 
-    compute = staticmethod(F.adaptive_max_pool2d)
 
-
+@forward_of(F.adaptive_max_pool3d)
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """Maxima of parts of volumes (N, C, D, H, W)."""
-
-    compute = staticmethod(F.adaptive_max_pool3d)

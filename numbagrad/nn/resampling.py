@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import Tensor
 from . import functional as F
+from .function_layer import layer
 from .module import Module
 
 __all__ = [
@@ -20,30 +20,18 @@ def _as_floats(factor: Any) -> Any:
     return float(factor) if factor else None
 
 
+@layer(F.interpolate)
 class Upsample(Module):
     """``interpolate`` with its options kept: new sizes, or factors of the old ones."""
 
-    def __init__(
-        self,
-        size: Any = None,
-        scale_factor: Any = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
-    ) -> None:
-        super().__init__()
-        self.size = size
-        self.scale_factor = _as_floats(scale_factor)
-        self.mode = mode
-        self.align_corners = align_corners
-        self.recompute_scale_factor = recompute_scale_factor
+    size: Any = None
+    scale_factor: Any = None
+    mode: str = "nearest"
+    align_corners: bool | None = None
+    recompute_scale_factor: bool | None = None
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.interpolate(
-            input, self.size, self.scale_factor, self.mode, self.align_corners,
-            self.recompute_scale_factor,
-        )  # fmt: skip
+    def __post_init__(self) -> None:
+        self.scale_factor = _as_floats(self.scale_factor)
 
     def extra_repr(self) -> str:
         given = f"size={self.size}"
@@ -66,43 +54,28 @@ class UpsamplingBilinear2d(Upsample):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
+@layer(F.pixel_shuffle)
 class PixelShuffle(Module):
     """Channels as pixels: (..., C * r², H, W) to (..., C, H * r, W * r)."""
 
     _repr_format = "upscale_factor={0.upscale_factor}"
 
-    def __init__(self, upscale_factor: int) -> None:
-        super().__init__()
-        self.upscale_factor = upscale_factor
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.pixel_shuffle(input, self.upscale_factor)
+    upscale_factor: int
 
 
+@layer(F.pixel_unshuffle)
 class PixelUnshuffle(Module):
     """The inverse of PixelShuffle."""
 
     _repr_format = "downscale_factor={0.downscale_factor}"
 
-    def __init__(self, downscale_factor: int) -> None:
-        super().__init__()
-        self.downscale_factor = downscale_factor
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.pixel_unshuffle(input, self.downscale_factor)
+    downscale_factor: int
 
 
+@layer(F.channel_shuffle)
 class ChannelShuffle(Module):
     """The channels in groups, dealt out like cards."""
 
     _repr_format = "groups={0.groups}"
 
-    def __init__(self, groups: int) -> None:
-        super().__init__()
-        self.groups = groups
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply the function."""
-        return F.channel_shuffle(input, self.groups)
+    groups: int

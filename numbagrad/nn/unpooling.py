@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
 from . import functional as F
+from .function_layer import forward_of
 from .functional.windows import per_dimension
-from .pooling import Pool
+from .module import Module
 
 __all__ = [
     "FractionalMaxPool2d", "FractionalMaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]  # fmt: skip
 
 
-class _MaxUnpool(Pool):
+class _MaxUnpool(Module):
     """Elements where a max pooling found them, and zeros elsewhere.
 
     Args:
@@ -24,6 +26,7 @@ class _MaxUnpool(Pool):
     _repr_format = "kernel_size={0.kernel_size}, stride={0.stride}, padding={0.padding}"
 
     rank: int
+    compute: Callable[..., Tensor]
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
@@ -35,10 +38,9 @@ class _MaxUnpool(Pool):
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
         """The tensor that was pooled, but for what was not the largest of a window."""
-        made: Tensor = type(self).compute(
+        return type(self).compute(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
-        return made
 
 
 class MaxUnpool1d(_MaxUnpool):
@@ -62,7 +64,7 @@ class MaxUnpool3d(_MaxUnpool):
     compute = staticmethod(F.max_unpool3d)
 
 
-class _FractionalMaxPool(Pool):
+class _FractionalMaxPool(Module):
     """The largest elements of windows at random places.
 
     Args:
@@ -77,6 +79,11 @@ class _FractionalMaxPool(Pool):
     """
 
     rank: int
+    return_indices: bool
+    kernel_size: tuple[int, ...]
+    output_size: tuple[int, ...] | None
+    output_ratio: tuple[float, ...] | None
+    _random_samples: Tensor | None
 
     def __init__(
         self,
@@ -111,23 +118,16 @@ class _FractionalMaxPool(Pool):
         if self.output_ratio is not None and not all(0 < x < 1 for x in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
-    def forward(self, input: Tensor) -> Any:
-        """Apply the layer."""
-        return type(self).compute(
-            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
-            _random_samples=self._random_samples,
-        )  # fmt: skip
 
-
+@forward_of(F.fractional_max_pool2d)
 class FractionalMaxPool2d(_FractionalMaxPool):
     """Maxima of windows of images at random places."""
 
     rank = 2
-    compute = staticmethod(F.fractional_max_pool2d)
 
 
+@forward_of(F.fractional_max_pool3d)
 class FractionalMaxPool3d(_FractionalMaxPool):
     """Maxima of windows of volumes at random places."""
 
     rank = 3
-    compute = staticmethod(F.fractional_max_pool3d)
