@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import runpy
 import sys
@@ -14,10 +13,10 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from . import torch_alias
-from .torch_alias import TORCH_VERSION, is_torch
+from .torch_alias import is_torch
 
-__all__ = ["distribution", "install_as_torch", "load_ipython_extension", "main",
-           "uninstall_as_torch", "unload_ipython_extension"]  # fmt: skip
+__all__ = ["install_as_torch", "load_ipython_extension", "main", "uninstall_as_torch",
+           "unload_ipython_extension"]  # fmt: skip
 
 _USAGE = """usage: python -m numbagrad [-c command | -m module | script] [arguments]
        python -m numbagrad warm [script] [arguments]
@@ -134,28 +133,6 @@ def load_ipython_extension(shell: Any) -> None:
 def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext numbagrad``: takes torch's name away again."""
     uninstall_as_torch()
-
-
-class _Distribution(importlib.metadata.Distribution):
-    """The metadata of torch for ``importlib.metadata`` while this package is torch."""
-
-    _FILES = {
-        "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {TORCH_VERSION}\n",
-        "top_level.txt": "torch\n",
-    }
-
-    def read_text(self, filename: str) -> str | None:
-        """The text of a file of the metadata, or None."""
-        return self._FILES.get(filename)
-
-    def locate_file(self, path: Any) -> Any:
-        """Where a file of the distribution lies: in this package."""
-        return os.path.join(os.path.dirname(__file__), path)
-
-
-def distribution() -> importlib.metadata.Distribution:
-    """Metadata of a distribution called torch."""
-    return _Distribution()
 
 
 def main(arguments: list[str]) -> int | None:

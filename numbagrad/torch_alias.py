@@ -161,9 +161,9 @@ class Finder:
     def find_distributions(self, context: Any) -> Iterator[Any]:
         """Metadata of torch, for libraries that ask ``importlib.metadata`` for its version."""
         if is_torch() and context.name in (None, "torch"):
-            from .running import distribution
+            from .torch_metadata import Distribution  # whose imports take longer than all of this
 
-            yield distribution()
+            yield Distribution(TORCH_VERSION)
 
 
 finder = Finder()

@@ -244,7 +244,7 @@ class _Reader:
         return GraphItem(kind, name, tuple(array.shape), name_of(array.dtype))
 
     def _node(self, node: Node) -> GraphItem:
-        from .function import BackwardCFunction
+        from .function_node import BackwardCFunction
 
         kind = "function" if isinstance(node, BackwardCFunction) else "node"
         shape, dtype = self.known.get((node, 0), (None, None))

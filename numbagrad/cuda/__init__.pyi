@@ -28,7 +28,7 @@ from numbagrad.cuda.devices import is_bf16_supported as is_bf16_supported
 from numbagrad.cuda.devices import is_initialized as is_initialized
 from numbagrad.cuda.devices import set_device as set_device
 from numbagrad.cuda.devices import synchronize as synchronize
-from numbagrad.cuda.devices import unavailable as unavailable
+from numbagrad.cuda.driver import unavailable as unavailable
 from numbagrad.cuda.memory import empty_cache as empty_cache
 from numbagrad.cuda.memory import max_memory_allocated as max_memory_allocated
 from numbagrad.cuda.memory import max_memory_reserved as _max_memory_cached

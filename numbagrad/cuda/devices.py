@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..device import device as Device
 from . import asserts
 from . import driver as drivers
+from .driver import unavailable
 
 __all__ = [
     "can_device_access_peer", "current_device", "device", "device_count", "device_of",
     "get_device_capability", "get_device_name", "get_device_properties", "init", "is_available",
     "is_bf16_supported", "is_initialized", "set_device", "synchronize",
 ]  # fmt: skip
-
-
-def unavailable(where: Any) -> AssertionError:
-    """The error of what needs a GPU."""
-    return AssertionError(
-        f"Torch not compiled with CUDA enabled: numbagrad cannot use the device '{where}'; use "
-        "device='cpu', or ask torch.cuda.is_available() first"
-    )
 
 
 def device_count() -> int:
@@ -149,13 +142,3 @@ class device_of(device):
 
     def __init__(self, obj: Any):
         super().__init__(obj.get_device() if obj.is_cuda else -1)
-
-
-class SimulatedProperties(NamedTuple):
-    """The result of ``get_device_properties`` for the simulator."""
-
-    name: str = "Numba's simulator of CUDA"
-    major: int = 0
-    minor: int = 0
-    total_memory: int = 0
-    multi_processor_count: int = 1

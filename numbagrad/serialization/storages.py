@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backend import backend_for
 from ..dtype import (
     bfloat16,
     bool_,
@@ -112,9 +113,7 @@ class StoredMemory(UntypedStorage):
 
     def cuda(self, device: Any = None) -> StoredMemory:
         """This storage, for tensors on a CUDA device."""
-        from .locations import restore
-
-        return restore(self, "cuda" if device is None else f"cuda:{device}")
+        return self._for(backend_for("cuda" if device is None else f"cuda:{device}"))
 
     def _for(self, backend: Any) -> StoredMemory:
         if backend is self.backend:

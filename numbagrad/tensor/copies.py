@@ -130,9 +130,7 @@ def _duplicate(array: Any) -> Any:
 
 def _named_in_pickles(kind: type[Tensor]) -> type[Tensor] | None:
     """The class, or None for Tensor itself, whose module may be called torch for a while."""
-    from .tensor import Tensor
-
-    return None if kind is Tensor else kind
+    return None if kind is tensor_interface.Tensor else kind
 
 
 def unpickled(
@@ -143,14 +141,14 @@ def unpickled(
     attributes: dict[str, Any],
 ) -> Tensor:
     """A tensor from what ``reduced`` gave to pickle; ``order`` is that of the dimensions."""
-    from .tensor import Tensor
-
     dense = np.ascontiguousarray(array.transpose(order))
     positions = sorted(range(array.ndim), key=order.__getitem__)
     memory = dense.reshape([array.shape[axis] for axis in order]).transpose(positions)
     if memory.dtype.kind == "V":
         memory = memory.view(bfloat16.numpy)  # the one object that kernels know it by
-    return rebuilt(cls or Tensor, memory, new_version_cell(), requires_grad, attributes)
+    return rebuilt(
+        cls or tensor_interface.Tensor, memory, new_version_cell(), requires_grad, attributes
+    )
 
 
 #: Pickles of all versions know it by this name.

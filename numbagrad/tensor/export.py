@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import printing
+from ..autograd import tensor_interface
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import has_no_history
 from ..autograd.writes.inplace import is_stale
@@ -189,8 +190,6 @@ def text_of(tensor: Tensor) -> str:
 
 
 def _printed_name(tensor: Tensor) -> str:
-    from .tensor import Tensor
-
     kind = type(tensor)
-    plain = kind.__torch_function__ is disabled_torch_function or kind is Tensor
+    plain = kind.__torch_function__ is disabled_torch_function or kind is tensor_interface.Tensor
     return "tensor" if plain else kind.__name__

@@ -10,7 +10,7 @@ import weakref
 from typing import Any
 
 from .. import tensor_interface as interface
-from ..function import BackwardCFunction, connect
+from ..function_node import BackwardCFunction, connect
 from ..function_outputs import keep, wrap_outputs
 from ..grad_mode import state as grad_mode
 from ..node import Node, edge_of

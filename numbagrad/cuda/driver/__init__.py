@@ -62,6 +62,14 @@ def chosen(one: Any) -> Iterator[None]:
         _chosen.pop()
 
 
+def unavailable(where: Any) -> AssertionError:
+    """The error of what needs a GPU."""
+    return AssertionError(
+        f"Torch not compiled with CUDA enabled: numbagrad cannot use the device '{where}'; use "
+        "device='cpu', or ask torch.cuda.is_available() first"
+    )
+
+
 def driver() -> Any:
     """The driver of this process.
 
@@ -74,8 +82,6 @@ def driver() -> Any:
 @functools.cache
 def _own_driver() -> Any:
     if not device_count():
-        from .. import unavailable
-
         raise unavailable("cuda")
     if is_simulated():
         from .simulated import Simulated

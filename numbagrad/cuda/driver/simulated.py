@@ -16,7 +16,7 @@ import threading
 import time
 import types
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda
@@ -25,11 +25,21 @@ from ...codegen import addresses, intrinsics
 from ...executor import capture
 from ...executor.plan.sharing import bounds
 from ...kernels.reduction import combine
-from ..devices import SimulatedProperties
 from ..kernels.matmul import Shape
 from .memory import PinnedMemory
 from .source import Source
 from .twin import TwinArray
+
+
+class SimulatedProperties(NamedTuple):
+    """The result of ``get_device_properties`` for the simulator."""
+
+    name: str = "Numba's simulator of CUDA"
+    major: int = 0
+    minor: int = 0
+    total_memory: int = 0
+    multi_processor_count: int = 1
+
 
 _ALIGNMENT = 256  # of memory that CUDA allocates
 

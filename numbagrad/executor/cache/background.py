@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import subprocess  # slow to import, and not needed where everything is there
 
-__all__ = ["can_help", "has_core", "is_done", "knows", "request", "result", "work"]
+__all__ = ["can_help", "has_core", "is_done", "knows", "receive", "request", "result", "send"]
 
 #: NUMBAGRAD_BACKGROUND=0 has whoever needs a kernel compile it.
 ENABLED = os.environ.get("NUMBAGRAD_BACKGROUND", "1") != "0"
@@ -144,7 +144,7 @@ import sys, types
 sys.path[:] = {path!r}
 package = sys.modules["numbagrad"] = types.ModuleType("numbagrad")
 package.__path__ = [{folder!r}]
-from numbagrad.executor.cache.background import work
+from numbagrad.executor.cache.worker import work
 work()
 """
 _FOLDER = str(pathlib.Path(__file__).parents[2])
@@ -178,8 +178,8 @@ def _talk(shared: _Shared, process: subprocess.Popen[bytes]) -> None:
     while (asked := _next(shared, process)) is not None:
         answer = None
         try:
-            _send(writes, pickle.dumps((asked.key, asked.kernel)))
-            answer = _receive(reads)
+            send(writes, pickle.dumps((asked.key, asked.kernel)))
+            answer = receive(reads)
         except OSError:
             pass  # it has ended, which is no answer
         asked.data = answer or None  # of what failed nothing is sent
@@ -205,13 +205,14 @@ def _next(shared: _Shared, process: subprocess.Popen[bytes]) -> _Request | None:
         return None
 
 
-def _send(descriptor: int, data: bytes) -> None:
+def send(descriptor: int, data: bytes) -> None:
+    """Write data with its length."""
     view = memoryview(_LENGTH.pack(len(data)) + data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
-def _receive(descriptor: int) -> bytes | None:
+def receive(descriptor: int) -> bytes | None:
     """The message that was sent; None at the end."""
     head = _read(descriptor, _LENGTH.size)
     return None if head is None else _read(descriptor, *_LENGTH.unpack(head))
@@ -225,21 +226,6 @@ def _read(descriptor: int, size: int) -> bytes | None:
             return None
         data += part
     return data
-
-
-def work() -> None:
-    """Compile what standard input asks for, until it ends; the main function of a process."""
-    writes = os.dup(1)
-    os.dup2(2, 1)  # nothing else may write where answers are read
-    from . import library
-
-    while (data := _receive(0)) is not None:
-        key, kernel = pickle.loads(data)
-        try:
-            answer = library.object_of(key, kernel)
-        except Exception:
-            answer = b""  # who needs the kernel compiles it, and raises this there
-        _send(writes, answer)
 
 
 # --- forks ----------------------------------------------------------------------------------------
