@@ -7,7 +7,7 @@ can be read again, but change nothing.
 
 from __future__ import annotations
 
-from .executor.threads.pool import available_cpus
+from .executor.threads.cpus import available_cpus
 from .warn_once import warn_once
 
 __all__ = [

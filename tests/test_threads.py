@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from numbagrad.executor.cache import library
-from numbagrad.executor.threads import pool
+from numbagrad.executor.threads import cpus, pool
 
 #: Adds 1 to each element of the range and counts the calls; args are the two addresses.
 COUNT = """
@@ -368,4 +368,4 @@ def test_default_number_of_threads(environment, expected):
         text=True,
         check=True,
     )
-    assert result.stdout.strip() == (expected or str(pool.available_cpus()))
+    assert result.stdout.strip() == (expected or str(cpus.available_cpus()))

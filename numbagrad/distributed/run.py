@@ -52,7 +52,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     per_node = options.nproc_per_node
     if per_node in ("auto", "cpu"):
-        from ..executor.threads.pool import available_cpus
+        from ..executor.threads.cpus import available_cpus
 
         per_node = available_cpus()
     elif per_node == "gpu":

@@ -10,7 +10,8 @@ import os
 import runpy
 import sys
 
-from ..executor.threads.pool import available_cpus, set_num_threads
+from ..executor.threads.cpus import available_cpus
+from ..executor.threads.pool import set_num_threads
 from . import failure
 from .communicator import Communicator
 

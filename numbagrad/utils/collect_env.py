@@ -9,7 +9,7 @@ import llvmlite
 import numpy
 
 from .._version import __version__
-from ..executor.threads.pool import available_cpus
+from ..executor.threads.cpus import available_cpus
 from ..torch_alias import TORCH_VERSION
 
 __all__ = ["get_pretty_env_info", "main"]

@@ -19,6 +19,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
+from ..threads.cpus import default_num_threads
+
 if TYPE_CHECKING:
     import subprocess  # slow to import, and not needed where everything is there
 
@@ -62,8 +64,6 @@ _shared = _Shared()
 
 def _cpus() -> int:
     """How many cores this program may use: where it is one, no process takes a share of that."""
-    from ..threads.pool import default_num_threads  # which asks ``library`` for its kernels
-
     return default_num_threads()
 
 

@@ -19,6 +19,7 @@ from ...codegen.record import size_of
 from ...native import interpreter
 from ...native.thread_layout import CAPACITY, LINE, Participant, ThreadPool
 from ..cache import library
+from .cpus import available_cpus, default_num_threads
 
 #: How long an idle thread keeps looking for work before it sleeps. Waking one costs the launcher
 #: some 10 microseconds, so this covers the usual gaps between the launches of a training loop; an
@@ -28,22 +29,6 @@ SPIN_MICROSECONDS = 200
 #: Sharing of work is compiled when launches with work to share took so long on one thread. Until
 #: then that costs less than compiling. What is on disk is used from the first launch on.
 SECONDS_WORTH_COMPILING = 0.25
-
-
-def available_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def default_num_threads() -> int:
-    """Number of threads that the environment asks for, or CPUs that the process may use."""
-    for variable in ("NUMBAGRAD_NUM_THREADS", "OMP_NUM_THREADS"):
-        # OpenMP allows a list, one entry for each level of nesting; the first is ours.
-        text = os.environ.get(variable, "").split(",")[0].strip()
-        if text.isdecimal() and int(text) > 0:
-            return min(int(text), CAPACITY)
-    return min(available_cpus(), CAPACITY)
 
 
 _lock = threading.RLock()
