@@ -59,10 +59,9 @@ def run_chain(
         nodes.append(target)
         operands += used
         target = _following(target, buffers, ready)
-    if len(nodes) < 2:
-        return None
-    made = _chain_of(nodes).run(operands)
-    return None if made is None else (nodes, made)
+    chain = _chain_of(nodes)
+    made = None if chain is None else chain.run(operands)
+    return None if made is None else (nodes, nodes[-1].rule.of_chain(made))
 
 
 def _operands_of(node: PointwiseNode, grad: np.ndarray[Any, Any]) -> list[Any] | None:
@@ -113,8 +112,11 @@ def _following(
     return following
 
 
-def _chain_of(nodes: Sequence[PointwiseNode]) -> _Chain:
-    rules = tuple([node.rule for node in nodes])
+def _chain_of(nodes: Sequence[PointwiseNode]) -> _Chain | None:
+    """The chain of the nodes that compute, which are those of its kernel."""
+    rules = tuple([node.rule for node in nodes if node.rule.joint is not None])
+    if len(rules) < 2:
+        return None
     chains = rules[0].chains
     found = chains.get(rules[1:])
     if found is None:
@@ -125,33 +127,27 @@ def _chain_of(nodes: Sequence[PointwiseNode]) -> _Chain:
 class _Chain:
     """The operator of the gradients of a chain, and what it would have spared so far."""
 
-    __slots__ = ("last", "stages", "operator", "_spared", "_asked")
+    __slots__ = ("operator", "_stages", "_spared", "_asked")
 
     def __init__(self, rules: Sequence[GradientRule]) -> None:
-        self.last = rules[-1]
-        self.stages = sum([rule.joint is not None for rule in rules])
-        self.operator = _composed(rules) if self.stages > 1 else None
+        self.operator = _composed(rules)
+        self._stages = len(rules)
         self._spared = 0
         self._asked = False
 
-    def run(self, operands: list[Any]) -> tuple[Any, ...] | None:
-        """The gradients of the last node; None as long as its kernel is not worth compiling."""
-        if self.operator is None:
-            return None
-        program = self.operator.program
+    def run(self, operands: list[Any]) -> list[Tensor] | None:
+        """The outputs of the kernel; None as long as it is not worth compiling."""
         try:
-            made = program.call(*operands)
+            made = self.operator.program.call(*operands)
         except LaunchMiss as miss:
             made = self._compiled(miss, operands)
-            if made is None:
-                return None
-        results = [new_tensor(x) for x in (made if made.__class__ is tuple else (made,))]
-        return self.last.of_chain(results)
+        if made is None:
+            return None
+        return [new_tensor(x) for x in (made if made.__class__ is tuple else (made,))]
 
     def _compiled(self, miss: LaunchMiss, operands: list[Any]) -> Any:
         """The results of a kernel that was missing; None if it is not to be waited for."""
-        assert self.operator is not None
-        self._spared += operands[0].size * (self.stages - 1)
+        self._spared += operands[0].size * (self._stages - 1)
         worth = self._spared >= _WORTH_COMPILING
         if self._asked and not worth:
             return None
@@ -167,18 +163,14 @@ def _composed(rules: Sequence[GradientRule]) -> Any:
     inputs = ["grad"]
     outputs, passed = [symbol("grad")], []
     for stage, rule in enumerate(rules):
-        if rule.joint is None:
-            continue
+        assert rule.joint is not None
         formula = rule.joint.formula
         first, *others = formula.inputs
         names = [f"{name}_{stage}" for name in others]
         inputs += names
         replacements = dict(zip(others, map(symbol, names), strict=True))
-        passed = outputs if rule is rules[-1] and rule.passes else []
+        passed = outputs if rule.passes else []  # by the last one alone
         outputs = list(formula.substitute({first: outputs[0], **replacements}, inputs).outputs)
-    names = [rule.operator.name for rule in rules if rule.joint is not None]
-    definition = PointwiseDefinition(
-        f"{'_'.join(names)}_backward",
-        None,  # type: ignore[arg-type]
-    )
+    name = "_".join([rule.operator.name for rule in rules])
+    definition = PointwiseDefinition(f"{name}_backward", None)  # type: ignore[arg-type]
     return PointwiseOperator(definition, formula=Formula(inputs, [*outputs, *passed]))
