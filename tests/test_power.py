@@ -16,8 +16,12 @@ from elementary_kernels import ANY, BOUNDED, INSTRUCTED, compiled, loop, signatu
 import numbagrad
 from numbagrad.codegen.compiler import compile_to_module
 from numbagrad.codegen.loader import target
+from numbagrad.executor.families.pointwise import PointwiseProgram
 from numbagrad.executor.plan import direct
+from numbagrad.formula import trace
 from numbagrad.kernels.pointwise.source import BLOCK
+from numbagrad.kernels.vector_math.arithmetic import FLOAT32, FLOAT64
+from numbagrad.kernels.vector_math.power import is_unusual_power
 from numbagrad.ops.operators.pointwise_operator import pointwise
 
 DTYPES = ("float32", "float64")
@@ -107,6 +111,18 @@ def test_special_cases_are_those_of_c(dtype: str, kind: str) -> None:
 def test_errors(dtype: str, kind: str) -> None:
     x, y = random_pairs(dtype, 20000 if dtype == "float32" else 5000)
     assert_close(compiled("pow", dtype, kind)(x, y), x, y)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_usual_operands_are_computed_once(dtype: str) -> None:
+    f = {"float32": FLOAT32, "float64": FLOAT64}[dtype]
+    condition = trace(lambda x, y: is_unusual_power(x, y, f))
+    x, y = map(np.concatenate, zip(all_pairs(dtype), random_pairs(dtype, 1000), strict=True))
+    found = PointwiseProgram("unusual", lambda: condition, "bool", BLOCK).run(x, y)
+    largest = {"float32": 2.0**14, "float64": 2.0**40}[dtype]
+    usual = (x >= np.finfo(dtype).tiny) & (x < np.inf) & (np.abs(y) <= largest)
+    assert 0 < usual.sum() < usual.size
+    assert np.array_equal(found, ~usual)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

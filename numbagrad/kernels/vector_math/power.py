@@ -80,10 +80,12 @@ def power_usual(x: Value, y: Value, f: Format) -> Value:
 
 def is_unusual_power(x: Value, y: Value, f: Format) -> Value:
     """Whether `power_usual` does not hold, as for NaN."""
-    # Positive and normal in one comparison: the bits of all such numbers become the least integers.
-    first, infinity = 1 << f.mantissa, (2 * f.bias + 1) << f.mantissa
-    least = -(f.bias + 1) << (f.mantissa + 1)
-    normal = bits(x) - (first + least) < infinity - first + least
+    normal = (x >= f.smallest_normal) & (x < math.inf)
+    if f.name == "float32":
+        # In one comparison: such bits become the least integers. (64 bits would overflow instead.)
+        first, infinity = 1 << f.mantissa, (2 * f.bias + 1) << f.mantissa
+        least = -(f.bias + 1) << (f.mantissa + 1)
+        normal = bits(x) - (first + least) < infinity - first + least
     return logical_not(normal & (abs(y) <= _USUAL_EXPONENT[f.name]))
 
 
