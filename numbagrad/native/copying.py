@@ -25,6 +25,8 @@ from .objects import list_get_item, list_size, long_as_long, new_reference
 
 NULL = 0
 OBJECTS = 17  # NumPy's number of arrays of objects, which no kernel may copy
+#: Many blocks of so few elements are not copied one by one.
+MOST_BLOCKS, LEAST_OF_BLOCKS = 64, 16
 INT64 = (7, 9)  # NumPy's numbers for C's long and long long
 
 
@@ -254,6 +256,9 @@ def join(self, arguments, given):
         if not fits(runtime, first, array, dim, stacking != 0):
             return nothing(runtime)
         along += 1 if stacking else size_of(array, dim)
+    outer = product(first, 0, dim)
+    if outer > MOST_BLOCKS and product(first, dim, rank) < LEAST_OF_BLOCKS:
+        return nothing(runtime)  # NumPy writes elements apart from each other faster
     sizes = address_of_stack(MAX_DIMENSIONS)
     for d in range(made_rank):
         if d == dim:
@@ -264,5 +269,5 @@ def join(self, arguments, given):
     output = new_output(runtime, made_rank, sizes, code, NULL)
     if output != NULL:
         item_size = runtime.item_sizes[code]
-        copy_blocks(arrays, output, dim, product(first, 0, dim), item_size)
+        copy_blocks(arrays, output, dim, outer, item_size)
     return output

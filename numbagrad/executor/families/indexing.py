@@ -20,6 +20,7 @@ from ...native.c_structures import numpy_function
 from .. import capture
 from ..builtin import launcher, make_builtin
 from ..hand_written import HandWrittenKernel
+from ..memory.arrays import scalar
 from ..mode import NATIVE
 from ..plan.spaces import around
 from .complex_parts import from_parts, parts_of_array
@@ -241,6 +242,91 @@ def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
     if dense is not output:
         output[...] = dense.reshape(output.shape)
+
+
+def scatter(output: Array, dim: int, index: Array, source: Any) -> None:
+    """Write ``source``, or a number, to ``output`` at the indices of ``index`` along ``dim``.
+
+    Of several elements for one place the last is written.
+    """
+    if not (output.ndim and index.ndim):
+        output, index = np.atleast_1d(output, index)
+        source = np.atleast_1d(source) if isinstance(source, np.ndarray) else source
+    if isinstance(source, np.ndarray) and source.ndim and source.shape != index.shape:
+        source = source[tuple([slice(size) for size in index.shape])]
+    part = _cut(output, dim, index)
+    _write_at("scatter", output, part, dim, index, source)
+
+
+def scatter_rows(output: Array, dim: int, index: Array, source: Any) -> None:
+    """Write the entries of one dimension of ``source``, or a number, to those at the indices."""
+    _write_at("scatter_rows", output, output, dim, index, source)
+
+
+def _write_at(name: str, output: Array, part: Array, dim: int, index: Array, source: Any) -> None:
+    """Run a kernel that writes a part of an array at indices."""
+    if output.dtype.kind == "c":  # parts are indexed as one element of two numbers
+        _write_parts(name, part, dim, index, source)
+        return
+    dense = np.ascontiguousarray(part)
+    if not isinstance(source, np.ndarray):
+        source = scalar(source, output.dtype)
+    step = int(source.ndim > 0)
+    from_numpy(output.dtype)  # raises for objects, whose addresses no kernel may copy
+    index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
+    outer, size, inner = around(dense.shape, dim)
+    count = around(index.shape, dim)[1] if name == "scatter" else index.size
+    kernel = _writing(f"{name}_{output.itemsize}")
+    kernel(outer * inner, _grain(count), dense, source, index, size, count, inner, step)
+    if dense is not part:
+        part[...] = dense
+
+
+def _write_parts(name: str, output: Array, dim: int, index: Array, source: Any) -> None:
+    source = np.asarray(source, output.dtype)
+    spread = _for_parts(index) if name == "scatter" else index
+    whole = list(output.shape)
+    if name == "scatter":
+        whole = list(index.shape)
+    else:
+        whole[dim] = index.size
+    parts = parts_of_array(np.broadcast_to(source, whole).copy())
+    target = parts_of_array(output)
+    _write_at(name, target, target, dim, spread, parts)
+
+
+@functools.cache
+def _writing(name: str) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.indexing.writes", name, updates=1)
+
+
+def reduce(output: Array, dim: int, index: Array, source: Array, how: str) -> None:
+    """Reduce ``source`` into ``output`` by "prod", "amax" or "amin" at the indices along ``dim``.
+
+    An index that is repeated along all other dimensions chooses rows.
+    """
+    if source.shape != index.shape:
+        source = source[tuple([slice(size) for size in index.shape])]
+    part = _cut(output, dim, index)
+    if output.dtype.kind == "b":
+        part, source = part.view(np.uint8), source.view(np.uint8)
+    dense, source = np.ascontiguousarray(part), np.ascontiguousarray(source)
+    outer, count, inner = around(index.shape, dim)
+    size = dense.shape[dim]
+    rows = rows_of(index, dim)
+    name = "reduce" if rows is None else "reduce_rows"
+    index = np.ascontiguousarray(index if rows is None else rows)
+    kernel = _writing(f"{name}_{how}_{name_of(dense.dtype)}")
+    kernel(outer * inner, _grain(count), dense, source, index, size, count, inner, 1)
+    if dense is not part:
+        part[...] = dense
+
+
+def rows_of(index: Array, dim: int) -> Array | None:
+    """The vector that an array of indices repeats along all dimensions but one, if it does."""
+    if index.ndim == 1 or any([s for d, s in enumerate(index.strides) if d != dim and s]):
+        return None
+    return index[tuple([slice(None) if d == dim else 0 for d in range(index.ndim)])]
 
 
 def _positions(shape: tuple[int, ...], dim: int, index: Array) -> tuple[Array, ...]:

@@ -21,6 +21,7 @@ from ..builtin import runtime
 from ..mode import NATIVE
 from ..plan.forms import contiguous
 from . import buffers as memory
+from . import copies
 
 Array = np.ndarray[Any, Any]
 
@@ -97,9 +98,18 @@ def scalar(value: Any, kind: np.dtype[Any]) -> Array:
 
 def copied(array: Array) -> Any:
     """A copy of an array in C order."""
-    made = array.copy("C")
+    made = _in_new_memory(array) if array.__class__ is np.ndarray else array.copy("C")
     if capture.active is not None:
         capture.note_copy(array, made, made=True)
+    return made
+
+
+def _in_new_memory(array: Array) -> Array:
+    if array.nbytes < copies.LARGE or array.flags.c_contiguous:
+        return array.copy("C")
+    made = new_array(array.shape, array.dtype)
+    if not copies.copy_into(made, array):
+        made[...] = array
     return made
 
 
@@ -112,11 +122,20 @@ def set_all(array: Array, value: Any, made: bool = True) -> None:
     """Write a number to every element of an array; ``made`` says that its memory is new."""
     where = foreign(array)
     if where is None:
-        half.fill(array, value)
+        _fill(array, value)
     else:
         where.fill(array, value)
     if capture.active is not None:
         capture.note_fill(array, value, made)
+
+
+def _fill(array: Array, value: Any) -> None:
+    if array.nbytes >= copies.LARGE and array.__class__ is np.ndarray and array.flags.c_contiguous:
+        pattern = np.empty(1, array.dtype)
+        half.fill(pattern, value)
+        if copies.fill(array, pattern):
+            return
+    half.fill(array, value)
 
 
 def assign(target: Array, source: Array) -> None:

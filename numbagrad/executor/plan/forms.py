@@ -188,3 +188,26 @@ def _sign(shape: Shape, steps: tuple[Shape, ...], inner: int, outer: int) -> int
         if shape[inner] > shape[outer]:
             return 1
     return 0
+
+
+@functools.lru_cache(maxsize=1024)
+def shows(shape: Shape, strides: Shape, sizes: Shape) -> bool:
+    """Whether a view of other sizes shows the elements of an array that has some, in their order.
+
+    Dimensions that can be walked as one have to be cut anew, each such group by itself.
+    """
+    groups: list[tuple[int, int]] = []  # elements, and the stride of the last of them
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size == 1:
+            continue
+        if groups and stride == groups[-1][0] * groups[-1][1]:
+            groups[-1] = groups[-1][0] * size, groups[-1][1]
+        else:
+            groups.append((size, stride))
+    left = [size for size in sizes if size != 1]
+    for count, _ in groups:
+        while count > 1 and left and count % left[-1] == 0:
+            count //= left.pop()
+        if count != 1:
+            return False
+    return True

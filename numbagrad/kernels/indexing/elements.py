@@ -119,10 +119,16 @@ def index_add(args, lo, hi):
         outer = lo // inner
         first = lo - outer * inner
         last = min(inner, first + hi - lo)
-        for k in range(count):
-            row = (outer * count + k) * inner
-            position = (outer * size + load(index, k, int64)) * inner
-            for i in range(first, last):
-                value = load(output, position + i, element) + load(source, row + i, element)
-                store(output, position + i, real(value), element)
+        if inner == 1:
+            for k in range(count):
+                position = outer * size + load(index, k, int64)
+                value = load(output, position, element) + load(source, outer * count + k, element)
+                store(output, position, real(value), element)
+        else:
+            for k in range(count):
+                row = (outer * count + k) * inner
+                position = (outer * size + load(index, k, int64)) * inner
+                for i in range(first, last):
+                    value = load(output, position + i, element) + load(source, row + i, element)
+                    store(output, position + i, real(value), element)
         lo += last - first

@@ -16,6 +16,7 @@ from ...dispatch.policies import autocasts
 from ...executor.families import copying
 from ...executor.families import indexing as executor
 from ...executor.families.checks import check_inside
+from ...executor.memory.arrays import copied
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
 from ...tensor import Tensor
@@ -222,8 +223,10 @@ def _rows(dim: int, index: Array) -> Key:
 
 
 def _filled(array: Array, dim: int, index: Array, value: Any) -> Array:
-    result = dense_copy(array) if np.ndim(value) == 0 else array.copy("C")
-    if result.ndim:
+    result = dense_copy(array) if np.ndim(value) == 0 else copied(array)
+    if result.flags.c_contiguous and result.ndim:
+        executor.scatter_rows(result, dim, index, value)
+    elif result.ndim:
         half.assign(result, _rows(dim, index), np.asarray(value))
     elif index.size:
         half.assign(result, ..., np.reshape(value, ()))

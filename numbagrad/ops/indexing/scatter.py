@@ -17,7 +17,7 @@ from ...autograd.node import Node, edge_of
 from ...autograd.once_differentiable import with_history
 from ...autograd.writes.inplace import write_inplace
 from ...executor.families import indexing as executor
-from ...executor.memory.arrays import filled_like, values_on_host
+from ...executor.memory.arrays import copied, filled_like, values_on_host
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
 from ...tensor import Tensor, new_tensor
@@ -43,7 +43,6 @@ from .gather import (
     scatter_add_operator,
 )
 from .items import getitem
-from .subscript import ALL
 
 __all__ = ["scatter", "scatter_add", "scatter_reduce"]
 
@@ -118,19 +117,9 @@ def _scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
 
 
 def _scattered(array: Array, dim: int, index: Array, values: Any) -> Array:
-    result = array.copy("C")
-    if result.ndim == 0:
-        result[...] = values if np.ndim(values) == 0 else values.reshape(-1)[-1]
-        return result
-    if isinstance(values, np.ndarray) and values.ndim:
-        values = values[tuple([slice(size) for size in index.shape])]
-    np.put_along_axis(result[_corner(result, dim, index)], index, values, dim)
+    result: Array = copied(array)
+    executor.scatter(result, dim, index, values)
     return result
-
-
-def _corner(array: Array, dim: int, index: Array) -> Key:
-    """The part of ``array`` that indices along ``dim`` can name."""
-    return tuple([ALL if k == dim else slice(size) for k, size in enumerate(index.shape)])
 
 
 scatter_source_operator = TensorOperator(
@@ -203,35 +192,40 @@ def scatter(
     return scatter_source_operator(input, dim, index_tensor(index, array), tensor)
 
 
-_REDUCTIONS: dict[str, Any] = {
-    "sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum,
-}  # fmt: skip
+def _neutral(reduce: str, kind: np.dtype[Any]) -> Any:
+    """The element that a reduction into it leaves to the other one."""
+    if reduce not in ("amax", "amin"):
+        return int(reduce == "prod")
+    if kind.kind == "b":
+        return reduce == "amin"
+    if kind.kind == "f":
+        return -np.inf if reduce == "amax" else np.inf
+    limits = np.iinfo(kind)
+    return limits.min if reduce == "amax" else limits.max
 
 
 def _reduced(array: Array, dim: int, index: Array, source: Array, reduce: str, own: bool) -> Array:
-    result = array.copy("C")
-    positions = tuple(
-        [
-            index.reshape(-1) if k == dim else grid.reshape(-1)
-            for k, grid in enumerate(np.indices(index.shape))
-        ]
-    )
-    values = source[tuple([slice(size) for size in index.shape])].reshape(-1)
-    if result.ndim == 0:
-        result, positions = result.reshape(1), (index.reshape(-1),)
+    result: Array = np.atleast_1d(copied(array))
+    index, source = np.atleast_1d(index, source)
+    source = source[tuple([slice(size) for size in index.shape])]
+    rows = executor.rows_of(index, dim) if source.shape[:dim] == result.shape[:dim] else None
+    if rows is None or source.shape[dim + 1 :] != result.shape[dim + 1 :]:
+        rows, write, add = index, executor.scatter, executor.scatter_add
+    else:
+        write, add = executor.scatter_rows, executor.index_add
     if not own:
-        neutral = {"sum": 0, "prod": 1, "mean": 0}.get(reduce)
-        if neutral is None:
-            result[positions] = values
-        else:
-            result[positions] = neutral
-    _REDUCTIONS["sum" if reduce == "mean" else reduce].at(result, positions, values)
+        write(result, dim, rows, _neutral(reduce, result.dtype))
+    if reduce not in ("sum", "mean"):
+        executor.reduce(result, dim, index, source, reduce)
+        return result.reshape(array.shape)
+    add(result, dim, rows, source)
     if reduce == "mean":
-        counts = np.full(result.shape, 1 if own else 0, np.int64)
-        np.add.at(counts, positions, 1)
+        counts = np.full(result.shape, int(own), np.int64)
+        add(counts, dim, rows, np.ones(source.shape, np.int64))
         counts = np.maximum(counts, 1)
-        result = result / counts if result.dtype.kind in "fV" else result // counts
-    return result.astype(array.dtype, copy=False).reshape(array.shape)
+        made = result / counts if result.dtype.kind in "fV" else result // counts
+        result = made.astype(array.dtype, copy=False)
+    return result.reshape(array.shape)
 
 
 def _reduce_gradient(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...executor.families import elimination
 from ...executor.plan.forms import broadcast
 
 Array = np.ndarray[Any, Any]
@@ -59,7 +60,12 @@ def substituted(A: Array, B: Array, upper: bool) -> Array:
     each element is relative to the terms of that element. A zero on the diagonal gives infinity.
     """
     stack = broadcast([A.shape[:-2], B.shape[:-2]])
-    made: Array = np.broadcast_to(B, (*stack, *B.shape[-2:])).copy()
+    made: Array = np.broadcast_to(B, (*stack, *B.shape[-2:])).copy("C")
+    if made.dtype.kind == "f" and made.size:
+        if A.ndim > 2:
+            A = np.broadcast_to(A, (*stack, *A.shape[-2:])).reshape(-1, *A.shape[-2:])
+        elimination.substitute(A, made.reshape(-1, *made.shape[-2:]), upper)
+        return made
     with np.errstate(all="ignore"):
         _substitute(A, made, upper)
     return made
@@ -200,25 +206,34 @@ def _eliminated(matrices: Array, pivots: Array, first: int, end: int) -> None:
         matrices[:, k + 1 :, k + 1 : end] -= below[:, :, None] * matrices[:, None, k, k + 1 : end]
 
 
-def factors(array: Array) -> tuple[Array, Array, Array]:
-    """L and U in one stack, the rows that were swapped (from 1), and the first zero pivot or 0."""
-    rows, columns = array.shape[-2:]
+def _factored(matrices: Array) -> Array:
+    """Change a stack (s, m, n) of complex matrices into L and U; the swaps of rows, from 1."""
+    stack, rows, columns = matrices.shape
     count = min(rows, columns)
-    matrices = array.reshape(math.prod(array.shape[:-2]), rows, columns).copy()
-    pivots = np.zeros((matrices.shape[0], count), np.int32)
+    pivots = np.zeros((stack, count), np.int64)
     for first in range(0, count, _BLOCK):
         end = min(first + _BLOCK, count)
         _eliminated(matrices, pivots, first, end)
         if end < columns:
             corner = matrices[:, first:end, first:end]
-            lower = np.tril(corner, -1) + np.eye(end - first, dtype=array.dtype)
+            lower = np.tril(corner, -1) + np.eye(end - first, dtype=matrices.dtype)
             matrices[:, first:end, end:] = np.linalg.solve(lower, matrices[:, first:end, end:])
             matrices[:, end:, end:] -= matrices[:, end:, first:end] @ matrices[:, first:end, end:]
+    return pivots
+
+
+def factors(array: Array) -> tuple[Array, Array, Array]:
+    """L and U in one stack, the rows that were swapped (from 1), and the first zero pivot or 0."""
+    rows, columns = array.shape[-2:]
+    count = min(rows, columns)
+    matrices = array.reshape(math.prod(array.shape[:-2]), rows, columns).copy("C")
+    is_complex = array.dtype.kind == "c"
+    pivots = _factored(matrices) if is_complex else elimination.factor(matrices)
     zero = np.diagonal(matrices, 0, 1, 2) == 0
     info = np.where(zero.any(1), zero.argmax(1) + 1, 0) if count else np.zeros(len(matrices))
     leading = array.shape[:-2]
     return (
         by_columns(matrices.reshape(array.shape)),
-        pivots.reshape(*leading, count),
+        pivots.astype(np.int32).reshape(*leading, count),
         info.astype(np.int32).reshape(leading),
     )

@@ -36,10 +36,24 @@ Array = np.ndarray[Any, Any]
 # --- the decomposition ----------------------------------------------------------------------------
 
 
+#: Fewer are permuted one after another.
+_FEW_MATRICES = 16
+
+
+def _order_after(swaps: list[int], rows: int) -> list[int]:
+    order = list(range(rows))
+    for k, other in enumerate(swaps):
+        order[k], order[other - 1] = order[other - 1], order[k]
+    return order
+
+
 def rows_after(pivots: Array, rows: int) -> Array:
     """For swaps one after another, where each row of the result comes from: (..., rows)."""
     # As int64: NumPy ends the process if it has no memory for converting what indexes an array.
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]).astype(np.int64)
+    if len(flat) < _FEW_MATRICES:
+        lists = [_order_after(swaps, rows) for swaps in flat.tolist()]
+        return np.array(lists, np.int64).reshape(*pivots.shape[:-1], rows)
     order = np.tile(np.arange(rows), (len(flat), 1))
     stack = np.arange(len(flat))
     for k in range(flat.shape[1]):

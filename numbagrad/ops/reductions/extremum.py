@@ -14,6 +14,7 @@ from ... import return_types
 from ...autograd import tensor_interface as tensors
 from ...backend import foreign
 from ...executor.families import indexing as executor
+from ...executor.families import order
 from ...executor.families.reduction import Reduction, ReductionProgram, SelectionProgram
 from ...executor.memory.arrays import filled_like, may_use_elements
 from ...tensor import Tensor, new_tensor
@@ -409,18 +410,20 @@ def _median_positions(array: Array, dim: int, ignore_nan: bool) -> Array:
     """Indices of lower medians, kept dimensions; NaN sorts last, and wins if not ignored."""
     if (where := foreign(array)) is not None:
         return where.call(_median_positions, array, dim, ignore_nan)
-    order = np.argsort(array, axis=dim, kind="stable")
     size = array.shape[dim]
-    position = np.full(1, (size - 1) // 2)
-    if array.dtype.kind in "fV":
-        nans = np.isnan(array).sum(dim, keepdims=True)
-        if ignore_nan:
-            position = np.maximum(size - nans - 1, 0) // 2
-        else:
-            position = np.where(nans > 0, size - nans, (size - 1) // 2)
-    shape = list(array.shape)
-    shape[dim] = 1
-    return np.take_along_axis(order, np.broadcast_to(position, shape), dim)
+    nan = np.isnan(array) if _has_nan(array) else None
+    if nan is None:
+        return order.of_rank(array, dim, (size - 1) // 2)
+    nans = nan.sum(dim, keepdims=True)
+    if ignore_nan:
+        position = np.maximum(size - nans - 1, 0) // 2
+    else:
+        position = np.where(nans > 0, size - nans, (size - 1) // 2)
+    return np.take_along_axis(order.argsort(array, dim, False), position, dim)
+
+
+def _has_nan(array: Array) -> bool:
+    return array.dtype.kind in "fV" and bool(np.isnan(array.max(initial=-np.inf)))
 
 
 def _nan_as(kind: np.dtype[Any]) -> Array:
@@ -435,13 +438,13 @@ def _full_median(name: str) -> TensorOperator:
         flat = input.reshape(-1)
         if flat.size == 0:
             return _nan_as(input.dtype)
-        if name == "nanmedian" and flat.dtype.kind in "fV":
-            return flat[_median_positions(flat, 0, True)].reshape(())
+        if _has_nan(flat):
+            if name == "median":
+                return np.asarray(flat[np.isnan(flat)][0])
+            flat = np.sort(flat)  # with NaN last
+            flat = flat[: max(flat.size - int(np.isnan(flat).sum()), 1)]
         position = (flat.size - 1) // 2
-        ordered = np.partition(flat, (position, flat.size - 1))
-        # NaN sorts last, and wins.
-        has_nan = ordered[-1] != ordered[-1]
-        return np.asarray(ordered[-1] if has_nan else ordered[position])
+        return np.asarray(np.partition(flat, position)[position])
 
     return TensorOperator(
         name,

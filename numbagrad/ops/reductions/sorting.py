@@ -17,6 +17,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...executor.families import indexing as executor
+from ...executor.families import order
 from ...executor.families.checks import check_fractions
 from ...executor.families.conversion import dense_like
 from ...executor.memory.arrays import assign, constant, constant_beside
@@ -74,23 +75,12 @@ _topk = TensorOperator(
 )
 
 
-def _in_order(array: Array) -> Array:
-    """An array in C order, of NumPy or of a library that answers its functions."""
-    return array if array.flags.c_contiguous else array.copy("C")
-
-
 def _order(array: Array, dim: int, descending: bool) -> Array:
     """Indices that sort ``array`` along ``dim``."""
     refuse_complex("sort", array)
     if (where := foreign(array)) is not None:
         return where.argsort(array, dim, descending)
-    if array.ndim == 0:
-        return np.zeros((), np.int64)
-    if not descending:
-        return array.argsort(dim, kind="stable")
-    backwards = (*(slice(None),) * dim, slice(None, None, -1))
-    turned = array[backwards].argsort(dim, kind="stable")
-    return _in_order(array.shape[dim] - 1 - turned[backwards])
+    return order.argsort(array, dim, descending)
 
 
 def _sorting(array: Array, dim: int, descending: bool) -> Array:
@@ -101,11 +91,20 @@ def _sorting(array: Array, dim: int, descending: bool) -> Array:
 def _order_between(array: Array, dim: int, descending: bool, start: int, stop: int) -> Array:
     """The entries of ``_order`` from one place on to before another."""
     refuse_complex("sort", array)
-    order = _order(array, dim, descending)
+    if (where := foreign(array)) is None:
+        return order.between(array, dim, descending, start, stop)
+    made = where.argsort(array, dim, descending)
     if array.ndim == 0:
-        return order
-    chosen = (*(slice(None),) * dim, slice(start, stop))
-    return _in_order(order[chosen])
+        return made
+    chosen = made[(*(slice(None),) * dim, slice(start, stop))]
+    return chosen if chosen.flags.c_contiguous else chosen.copy("C")
+
+
+def _of_rank(array: Array, dim: int, rank: int) -> Array:
+    """The entries of ``_order`` at one place, with a dimension of size 1."""
+    if array.ndim == 0 or foreign(array) is not None or array.dtype.kind == "c":
+        return _order_between(array, dim, False, rank, rank + 1)
+    return order.of_rank(array, dim, rank)
 
 
 _argsort = TensorOperator(
@@ -181,9 +180,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
 
 _kthvalue = picking(
     "kthvalue",
-    lambda input, dim, keepdim, k: picked(
-        input, dim, keepdim, _order_between(input, dim, False, k - 1, k)
-    ),
+    lambda input, dim, keepdim, k: picked(input, dim, keepdim, _of_rank(input, dim, k - 1)),
 )
 
 
@@ -204,16 +201,16 @@ def _mode_positions(array: Array, dim: int) -> Array:
     """Indices of the last of the least of the most frequent entries, kept dimensions."""
     if (where := foreign(array)) is not None:
         return where.call(_mode_positions, array, dim)
-    order = _order(array, dim, False)
+    places = _order(array, dim, False)
     if array.ndim == 0:
-        return order
-    ordered = np.moveaxis(np.take_along_axis(array, order, dim), dim, -1)
+        return places
+    ordered = np.moveaxis(np.take_along_axis(array, places, dim), dim, -1)
     first = np.ones(ordered.shape, bool)
     first[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     positions = np.arange(ordered.shape[-1])
     starts = np.maximum.accumulate(np.where(first, positions, 0), -1)
     last = np.argmax(positions - starts, -1)[..., None]
-    return np.take_along_axis(order, np.moveaxis(last, -1, dim), dim)
+    return np.take_along_axis(places, np.moveaxis(last, -1, dim), dim)
 
 
 _mode = picking(
@@ -348,19 +345,47 @@ def unique(
     axis = None if dim is None else dimension(input._array.ndim, dim)
     if axis is not None:
         _check_selected("unique", input._array.shape, axis)
-    values, inverse, counts = _unique(input._array, axis)
+    values, inverse, counts = _unique(input._array, axis, return_inverse)
     shape = input._array.shape if axis is None else (input._array.shape[axis],)
-    return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
+    if inverse is not None:
+        inverse = inverse.reshape(shape)
+    return _chosen(input, values, inverse, counts, return_inverse, return_counts)
 
 
 @array_function(refused="unique(), whose size depends on values")
-def _unique(array: Array, axis: int | None) -> tuple[Array, Array, Array]:
-    """NumPy's different elements, the place of each element among these, and their counts."""
-    made = np.unique(
-        half.readable(array), return_inverse=True, return_counts=True, axis=axis, equal_nan=False
-    )
-    values = half.converted(np.ascontiguousarray(made[0]), array.dtype)
-    return values, made[1].astype(np.int64), made[2].astype(np.int64)
+def _unique(
+    array: Array, axis: int | None, with_inverse: bool
+) -> tuple[Array, Array | None, Array]:
+    """The different elements, the place of each element among these, and their counts."""
+    readable = half.readable(array)
+    if axis is None and array.dtype.kind != "c":
+        flat = readable.reshape(-1)
+        places = order.argsort(flat, 0, False)
+        values, numbers, counts = _runs(flat[places], 0, with_inverse)
+        if numbers is None:
+            return half.converted(values, array.dtype), None, counts
+        inverse = np.empty_like(numbers)
+        inverse[places] = numbers
+    else:
+        values, inverse, counts = np.unique(
+            readable, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+        )
+    values = half.converted(np.ascontiguousarray(values), array.dtype)
+    return values, inverse.astype(np.int64, copy=False), counts.astype(np.int64, copy=False)
+
+
+def _runs(array: Array, axis: int, with_numbers: bool) -> tuple[Array, Array | None, Array]:
+    """The first of each run of equal entries, the number of the run of each, and their lengths."""
+    rows = np.moveaxis(array, axis, 0)
+    starts = np.ones(len(rows), bool)
+    different = rows[1:] != rows[:-1]
+    starts[1:] = different if array.ndim == 1 else different.any(tuple(range(1, array.ndim)))
+    positions = starts.nonzero()[0]
+    counts = np.empty_like(positions)
+    np.subtract(positions[1:], positions[:-1], counts[:-1])
+    counts[-1:] = len(rows) - positions[-1:]
+    numbers = np.cumsum(starts) - 1 if with_numbers else None
+    return np.ascontiguousarray(np.take(array, positions, axis)), numbers, counts
 
 
 def _check_selected(function: str, shape: tuple[int, ...], axis: int) -> None:
@@ -397,23 +422,19 @@ def unique_consecutive(
     array = input._array.reshape(-1) if dim is None else input._array
     axis = 0 if dim is None else dimension(array.ndim, dim)
     _check_selected("unique_consecutive", array.shape, axis)
-    values, inverse, counts = _unique_consecutive(array, axis)
-    shape = input._array.shape if dim is None else inverse.shape
-    return _chosen(input, values, inverse.reshape(shape), counts, return_inverse, return_counts)
+    values, inverse, counts = _unique_consecutive(array, axis, return_inverse)
+    if dim is None and inverse is not None:
+        inverse = inverse.reshape(input._array.shape)
+    return _chosen(input, values, inverse, counts, return_inverse, return_counts)
 
 
 @array_function(refused="unique_consecutive(), whose size depends on values")
-def _unique_consecutive(array: Array, axis: int) -> tuple[Array, Array, Array]:
+def _unique_consecutive(
+    array: Array, axis: int, with_inverse: bool
+) -> tuple[Array, Array | None, Array]:
     """The first of each run of equal entries, the number of the run of each, and their lengths."""
-    readable = half.readable(array)
-    entries = np.moveaxis(readable, axis, 0)
-    rows = entries.reshape(len(entries), math.prod(entries.shape[1:]))
-    starts = np.ones(len(rows), bool)
-    starts[1:] = (rows[1:] != rows[:-1]).any(1)
-    positions = starts.nonzero()[0]
-    counts = np.diff(np.append(positions, len(rows)))
-    values = half.converted(np.ascontiguousarray(np.take(readable, positions, axis)), array.dtype)
-    return values, np.cumsum(starts) - 1, counts
+    values, numbers, counts = _runs(half.readable(array), axis, with_inverse)
+    return half.converted(values, array.dtype), numbers, counts
 
 
 # --- places in sorted sequences -------------------------------------------------------------------
@@ -473,19 +494,19 @@ def searchsorted(
     for x in (sequence, values):
         refuse_complex("searchsorted", x)
     end = "right" if right or side == "right" else "left"
-    order = None if sorter is None else sorter._array
+    places = None if sorter is None else sorter._array
     kind = np.dtype(np.int32 if out_int32 else np.int64)
-    return new_tensor(_positions_in(sequence, values, order, end, kind))
+    return new_tensor(_positions_in(sequence, values, places, end, kind))
 
 
 @array_function()
 def _positions_in(
-    sequence: Array, values: Array, order: Array | None, end: Any, kind: np.dtype[Any]
+    sequence: Array, values: Array, places: Array | None, end: Any, kind: np.dtype[Any]
 ) -> Array:
     """The positions of ``searchsorted``."""
     sequence, values = half.readable(sequence), half.readable(values)
-    if order is not None:
-        sequence = np.take_along_axis(sequence, order, -1)
+    if places is not None:
+        sequence = np.take_along_axis(sequence, places, -1)
     if not values.size:
         return np.zeros(values.shape, kind)
     if sequence.dtype.kind == "f" and np.isnan(sequence).any():

@@ -15,7 +15,8 @@ import numpy as np
 from ...backend import foreign
 from ...dispatch import layers
 from ...executor.families.conversion import dense_like, in_order, lies_in_order
-from ...executor.memory.arrays import assign
+from ...executor.memory.arrays import assign, copied, in_c_order
+from ...executor.plan.forms import shows
 from ...layout import contiguous_format, preserve_format
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, samples_first, stacked
@@ -83,16 +84,19 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
         raise nothing_given("reshape")
     array = input._array
     sizes = complete_shape(sizes_of(shape), array.size)
-    made = array.reshape(sizes)
-    if made.base is array or made.base is array.base or array.size == 0:
-        return _view.wrap(made, input, (sizes,))
+    if array.__class__ is not np.ndarray or array.flags.c_contiguous or not array.size:
+        made = array.reshape(sizes)
+        if made.base is array or made.base is array.base or array.size == 0:
+            return _view.wrap(made, input, (sizes,))
+    elif shows(array.shape, array.strides, sizes):
+        return _view.wrap(array.reshape(sizes), input, (sizes,))
     return unsafe_view(input, sizes)
 
 
 #: A reshape that copies: the copy has no other owner, so the result is no view.
 unsafe_view = TensorOperator(
     "unsafe_view",
-    lambda input, shape: input.reshape(shape),
+    lambda input, shape: in_c_order(input).reshape(shape),
     {"input": lambda grad, input_shape: reshape(grad, input_shape)},
     batch=stacked(shape=samples_first),
     tangent=multilinear,
@@ -502,7 +506,7 @@ _clone = TensorOperator(
 )
 _contiguous = TensorOperator(
     "clone",
-    lambda input: input.copy("C"),
+    lambda input: copied(input),
     {"input": lambda grad: grad},
     batch=stacked(),
     tangent=multilinear,

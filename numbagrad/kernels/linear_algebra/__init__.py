@@ -1,0 +1,1 @@
+"""Kernels of linear algebra that NumPy does not show: triangles and elimination."""
