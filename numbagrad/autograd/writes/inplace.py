@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import foreign
+from ...executor import capture
 from ...executor.memory.arrays import assign, copied
 from .. import tensor_interface as interface
 from ..grad_mode import state as grad_mode
@@ -30,7 +31,7 @@ __all__ = [
     "FUNCTION", "INFERENCE", "end_history", "MULTIPLE", "NO_GRAD", "PURE", "apply_inplace",
     "before_write", "check_inplace", "check_not_stale", "compute_then_write", "is_stale",
     "live_views", "prune", "rebase_history", "recording", "register_view", "take_history",
-    "unrecorded_origin", "write_inplace",
+    "unrecorded_origin", "write_inplace", "written_at_once",
 ]  # fmt: skip
 
 # --- views and their memory -----------------------------------------------------------------------
@@ -254,6 +255,22 @@ def apply_inplace(tensor: Any, operator: Any, operands: tuple[Any, ...]) -> Any:
     elif old is not None:
         rebase_history(tensor, NoGradient(old, tensor), 0)
     return tensor
+
+
+def written_at_once(tensor: Any, write: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether ``write(array, *arguments)`` wrote a tensor; of the arguments the arrays are given.
+
+    It writes or does nothing, as a launcher does, and is asked where nobody follows the write.
+    """
+    if capture.active is not None or watching.count or recording(tensor, *arguments):
+        return False
+    if tensor._version_cell is watching.INFERENCE_CELL:
+        return False
+    arrays = [x._array if isinstance(x, interface.Tensor) else x for x in arguments]
+    if not write(tensor._array, *arrays):
+        return False
+    interface.bump_version(tensor)
+    return True
 
 
 def write_inplace(

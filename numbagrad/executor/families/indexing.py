@@ -24,6 +24,7 @@ from ..memory.arrays import scalar
 from ..mode import NATIVE
 from ..plan.spaces import around
 from .complex_parts import from_parts, parts_of_array
+from .writing import tell, writers
 
 Array = np.ndarray[Any, Any]
 
@@ -202,6 +203,8 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     if (where := foreign(output)) is not None:
         capture.write(where.scatter_add, output, dim, index, source)
         return
+    if writers["scatter_add"](output, dim, index, source):
+        return
     if not (output.ndim and index.ndim):
         output, index, source = np.atleast_1d(output, index, source)
     if source.shape != index.shape:
@@ -219,6 +222,7 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     size = dense.shape[dim] if dense.ndim else 1
     kernel = _adding("scatter_add", output.dtype)
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
+    tell("scatter_add", output.dtype, kernel)
     if dense is not part:
         part[...] = dense
 
@@ -227,6 +231,8 @@ def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     """Add the entries of one dimension of ``source`` to those of ``output`` at the indices."""
     if (where := foreign(output)) is not None:
         capture.write(where.index_add, output, dim, index, source)
+        return
+    if writers["index_add"](output, dim, index, source):
         return
     if output.dtype.kind == "b":
         capture.write(_add_at, output, (*(slice(None),) * dim, index), source)
@@ -240,6 +246,7 @@ def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     kernel = _adding("index_add", output.dtype)
     count = index.size
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
+    tell("index_add", output.dtype, kernel)
     if dense is not output:
         output[...] = dense.reshape(output.shape)
 
@@ -265,6 +272,8 @@ def scatter_rows(output: Array, dim: int, index: Array, source: Any) -> None:
 
 def _write_at(name: str, output: Array, part: Array, dim: int, index: Array, source: Any) -> None:
     """Run a kernel that writes a part of an array at indices."""
+    if isinstance(source, np.ndarray) and writers[name](part, dim, index, source):
+        return
     if output.dtype.kind == "c":  # parts are indexed as one element of two numbers
         _write_parts(name, part, dim, index, source)
         return
@@ -278,6 +287,7 @@ def _write_at(name: str, output: Array, part: Array, dim: int, index: Array, sou
     count = around(index.shape, dim)[1] if name == "scatter" else index.size
     kernel = _writing(f"{name}_{output.itemsize}")
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner, step)
+    tell(name, output.dtype, kernel)
     if dense is not part:
         part[...] = dense
 

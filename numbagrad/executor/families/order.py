@@ -159,7 +159,7 @@ def of_rank(array: Array, dim: int, rank: int) -> Array:
         return between(array, dim, False, rank, rank + 1)
     size = rows.shape[-1]
     values = np.ascontiguousarray(np.partition(rows, rank, -1)[..., rank])
-    places = np.empty((*values.shape, 1), np.int64)
+    places = np.empty((*rows.shape[:-1], 1), np.int64)
     kernel = _kernel(f"place_of_rank_{name_of(rows.dtype)}")
     kernel.launch(values.size, _grain(size), places, rows, values, size, rank)
     return np.moveaxis(places, -1, dim)

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...autograd.writes.inplace import write_inplace
+from ...autograd.writes.inplace import write_inplace, written_at_once
 from ...dispatch.policies import autocasts
 from ...executor.families import copying
 from ...executor.families import indexing as executor
 from ...executor.families.checks import check_inside
+from ...executor.families.writing import writers
 from ...executor.memory.arrays import copied
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
@@ -201,6 +202,9 @@ def _index_add_(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1
 ) -> Tensor:
     """``index_add`` in place."""
+    if alpha.__class__ is int and alpha == 1 and dim.__class__ is int:
+        if written_at_once(input, writers["index_add"], dim, index, source):
+            return input
     check_written_once(input._array)
     if not input._array.ndim and not source._array.ndim:
         _index_add_(input.view(1), dim, index, source.reshape(1), alpha=alpha)
@@ -367,6 +371,12 @@ def _fill_repeated(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor
     return input
 
 
-install_in_place(index_copy, refused="whole")
+def _copy_at_once(input: Tensor, dim: int, index: Tensor, source: Tensor) -> bool:
+    if dim.__class__ is not int:
+        return False
+    return written_at_once(input, writers["scatter_rows"], dim, index, source)
+
+
+install_in_place(index_copy, refused="whole", at_once=_copy_at_once)
 install_in_place(index_fill, repeats=_fill_repeated)
 install_in_place(index_reduce, refused="whole")

@@ -15,8 +15,9 @@ from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import Node, edge_of
 from ...autograd.once_differentiable import with_history
-from ...autograd.writes.inplace import write_inplace
+from ...autograd.writes.inplace import write_inplace, written_at_once
 from ...executor.families import indexing as executor
+from ...executor.families.writing import writers
 from ...executor.memory.arrays import copied, filled_like, values_on_host
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
@@ -99,6 +100,8 @@ _add_elements = array_function("write")(executor.scatter_add)
 @method("scatter_add_")
 def _scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``scatter_add`` in place."""
+    if dim.__class__ is int and written_at_once(input, writers["scatter_add"], dim, index, src):
+        return input
     check_written_once(input._array)
     dim = dimension(input._array.ndim, dim)
     if _has_number(input, index, src):
@@ -376,5 +379,19 @@ def scatter_reduce(
     return _scatter_reduce(input, dim, index_tensor(index, array), src, how)
 
 
-install_in_place(scatter, refused="whole")
+def _scatter_at_once(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+) -> bool:
+    if reduce is not None or dim.__class__ is not int or not isinstance(src, Tensor):
+        return False
+    return written_at_once(input, writers["scatter"], dim, index, src)
+
+
+install_in_place(scatter, refused="whole", at_once=_scatter_at_once)
 install_in_place(scatter_reduce, refused="whole")

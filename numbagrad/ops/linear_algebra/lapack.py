@@ -65,10 +65,14 @@ def substituted(A: Array, B: Array, upper: bool) -> Array:
         if A.ndim > 2:
             A = np.broadcast_to(A, (*stack, *A.shape[-2:])).reshape(-1, *A.shape[-2:])
         elimination.substitute(A, made.reshape(-1, *made.shape[-2:]), upper)
-        return made
-    with np.errstate(all="ignore"):
-        _substitute(A, made, upper)
+    else:
+        _substitute_complex(A, made, upper)
     return made
+
+
+def _substitute_complex(A: Array, X: Array, upper: bool) -> None:
+    with np.errstate(all="ignore"):
+        _substitute(A, X, upper)
 
 
 def _substitute(A: Array, X: Array, upper: bool) -> None:

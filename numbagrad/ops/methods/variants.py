@@ -392,14 +392,18 @@ def install_in_place(
     *,
     repeats: bool | Callable[..., Tensor] = False,
     refused: str | None = "partly",
+    at_once: Callable[..., bool] | None = None,
 ) -> None:
     """Install the method with an underscore, which writes what ``function`` computes.
 
     ``refused`` is that of `write_computed`; ``repeats`` says that torch writes memory that several
-    elements share, or is a function that does.
+    elements share, or is a function that does. ``at_once`` takes the same arguments, and says
+    whether it wrote the ordinary case in one step.
     """
 
     def write(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        if at_once is not None and at_once(self, *arguments, **options):
+            return self
         if callable(repeats) and 0 in self._array.strides:
             return repeats(self, *arguments, **options)
         return write_computed(

@@ -17,8 +17,8 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import chebyshev
 
+from ...executor.families.series import chebyshev_sum, either
 from ...tensor import Tensor
 from ...transforms.batching import stacked
 from ..operators.tensor_operator import TensorOperator
@@ -120,19 +120,27 @@ def _near(order: int, sign: int, logarithmic: bool, low: float, high: float) -> 
 
 def _evaluated(coefficients: Array, x: Array, low: float, high: float) -> Array:
     scaled = (2 * np.clip(x, low, high) - (high + low)) / (high - low)
-    made: Array = chebyshev.chebval(scaled, coefficients)
+    made: Array = chebyshev_sum(scaled, coefficients)
     return made
 
 
+def _pieces(order: int, sign: int, logarithmic: bool, x: Array, edges: list[float]) -> Array:
+    """The part by the series of the interval between edges that an argument lies in."""
+
+    def piece(x: Array) -> Array:
+        low, high = edges[-2:]
+        series = _near(order, sign, logarithmic, low, high)
+        return _evaluated(series, x * x, low * low, high * high)
+
+    if len(edges) == 2:
+        return piece(x)
+    rest = functools.partial(_pieces, order, sign, logarithmic, edges=edges[:-1])
+    return either(x >= edges[-2], x, piece, rest)
+
+
 def _part(order: int, sign: int, logarithmic: bool, x: Array, limit: float) -> Array:
-    square = x * x
-    edges = [0.0, *[edge for edge in _EDGES if edge < limit], limit]
-    made = np.zeros_like(x)
-    for low, high in zip(edges, edges[1:], strict=False):
-        piece = _evaluated(
-            _near(order, sign, logarithmic, low, high), square, low * low, high * high
-        )
-        made = np.where(x >= low, piece, made)
+    edges = [edge for edge in _EDGES if edge < limit]
+    made = _pieces(order, sign, logarithmic, x, [0.0, *edges, limit])
     return made * x if order else made
 
 
@@ -167,8 +175,12 @@ def _far(order: int, second: bool, x: Array) -> Array:
 
 def _first_kind(order: int, array: Array) -> Array:
     x = np.abs(array)
-    far = _far(order, False, np.maximum(np.where(np.isinf(x), 1e300, x), _FAR))
-    made = np.where(x < _FAR, _part(order, -1, False, np.minimum(x, _FAR), _FAR), far)
+    made = either(
+        ~(x >= _FAR),
+        x,
+        lambda near: _part(order, -1, False, near, _FAR),
+        lambda far: _far(order, False, np.minimum(far, 1e300)),
+    )
     made = np.where(np.isinf(x), 0.0, np.where(np.isnan(x), x, made))
     return np.where(array < 0, -made, made) if order else made
 
@@ -176,15 +188,20 @@ def _first_kind(order: int, array: Array) -> Array:
 def _second_kind(order: int, array: Array) -> Array:
     """DLMF 10.8.1: a logarithm times J, what is entire, and for order 1 a pole."""
     x = np.where(array > 0, array, 1.0)
-    far = _far(order, True, np.maximum(np.where(np.isinf(x), 1e300, x), _FAR))
-    low = np.minimum(x, _FAR)
-    logarithm = np.log(low / 2) + float(_EULER)
-    near = 2 * logarithm * _first_kind(order, low) - _part(order, -1, True, low, _FAR)
-    if order:
-        near = near - 2 / low
-    made = np.where(x < _FAR, near / np.pi, far)
+    made = either(
+        x < _FAR,
+        x,
+        lambda near: _second_near(order, near),
+        lambda far: _far(order, True, np.minimum(far, 1e300)),
+    )
     made = np.where(np.isinf(x), 0.0, made)
     return _below(array, made, -np.inf)
+
+
+def _second_near(order: int, x: Array) -> Array:
+    logarithm = np.log(x / 2) + float(_EULER)
+    made: Array = 2 * logarithm * _first_kind(order, x) - _part(order, -1, True, x, _FAR)
+    return (made - 2 / x if order else made) / np.pi
 
 
 def _below(array: Array, made: Array, at_zero: float) -> Array:

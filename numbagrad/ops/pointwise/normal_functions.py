@@ -13,8 +13,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import chebyshev
 
+from ...executor.families.series import chebyshev_sum, either
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from ...transforms.tangents import symmetric
@@ -63,50 +63,69 @@ def _square_exponential(x: Array, factor: float = 1.0) -> Array:
 
 
 def _erfcx(array: Array) -> Array:
-    x = np.abs(array)
+    return either(array < 0, array, _erfcx_below, _erfcx_above)
+
+
+def _erfcx_above(x: Array) -> Array:
     finite = np.minimum(x, 1e300)
-    series = chebyshev.chebval((finite - _MIDDLE) / (finite + _MIDDLE), _coefficients())
-    made = series / (1 + 2 * finite)
-    made = np.where(x == np.inf, 0.0, made)
-    low = np.maximum(array, -27.0)
-    negative = np.where(array < -26.7, np.inf, 2 * _square_exponential(low) - made)
-    made = np.where(array < 0, negative, made)
-    return np.where(np.isnan(array), array, made)
+    series = chebyshev_sum((finite - _MIDDLE) / (finite + _MIDDLE), _coefficients())
+    return np.where(x == np.inf, 0.0, series / (1 + 2 * finite))
+
+
+def _erfcx_below(x: Array) -> Array:
+    made = 2 * _square_exponential(np.maximum(x, -27.0)) - _erfcx_above(-x)
+    return np.where(x < -26.7, np.inf, made)
 
 
 def _log_ndtr(array: Array) -> Array:
     """Below -1 by the scaled tail, above by what is left of one."""
-    low = np.minimum(array, -1.0)
-    below = np.log(_erfcx(low / -_ROOT_2) / 2) - low * low / 2
-    high = np.clip(array, -1.0, 40.0)  # beyond, nothing is left of one
-    tail = _erfcx(np.maximum(high, 1.0) / _ROOT_2) / 2 / _square_exponential(high, 0.5)
-    near = 0.5 * erfc(new_tensor(np.asarray(np.minimum(high, 1.0) / _ROOT_2)))._array
-    above = np.log1p(-np.where(high > 1, tail, near))
-    made = np.where(array < -1, below, above)
+    made = either(array < -1, array, _log_of_tail, _log_of_rest)
     return np.where(np.isneginf(array), -np.inf, made)
 
 
-def _lower_tail(p: Array) -> Array:
-    """The argument below zero at which the probability is p, by Newton's method on its logarithm.
+def _log_of_tail(x: Array) -> Array:
+    made: Array = np.log(_erfcx(x / -_ROOT_2) / 2) - x * x / 2
+    return made
 
-    The logarithm is concave and the start on the left of the root, so steps only go to the right.
+
+def _log_of_rest(x: Array) -> Array:
+    x = np.minimum(x, 40.0)  # beyond, nothing is left of one
+    left = either(
+        x > 1,
+        x,
+        lambda high: _erfcx(high / _ROOT_2) / 2 / _square_exponential(high, 0.5),
+        lambda near: 0.5 * erfc(new_tensor(near / _ROOT_2))._array,
+    )
+    return np.log1p(-left)
+
+
+def _lower_tail(p: Array) -> Array:
+    """The argument below -1 at which the probability is p, by Newton's method on its logarithm.
+
+    The start is the first terms of its expansion (NIST DLMF 7.17.6). The logarithm is concave, so
+    that from the second step on all go to the right.
     """
     wanted = np.log(p)
-    x = -np.sqrt(-2 * wanted)
+    square = -2 * wanted
+    x = -np.sqrt(square - np.log(square) - math.log(2 * math.pi))
     for _ in range(12):
-        slope = math.sqrt(2 / math.pi) / _erfcx(x / -_ROOT_2)
-        x = x + (wanted - _log_ndtr(x)) / slope
+        scaled = _erfcx(x / -_ROOT_2)
+        step = (wanted + x * x / 2 - np.log(scaled / 2)) * scaled / math.sqrt(2 / math.pi)
+        x = x + step
+        if (np.abs(step) <= 1e-9 * np.abs(x)).all():  # what is left is the square of that
+            break
     return x
 
 
 def _ndtri(p: Array) -> Array:
     """In the middle by the inverse error function, which knows the distance from a half."""
-    middle = np.clip(p, 0.1, 0.9)
-    made = _ROOT_2 * erfinv(new_tensor(np.asarray(2 * middle - 1)))._array
     tail = np.minimum(p, 1 - p)
-    inside = (tail > 0) & (tail < 0.1)
-    far = np.sign(p - 0.5) * -_lower_tail(np.where(inside, tail, 0.05))
-    made = np.where(inside, far, made)
+    made = either(
+        (tail > 0) & (tail < 0.1),
+        p,
+        lambda far: np.sign(far - 0.5) * -_lower_tail(np.minimum(far, 1 - far)),
+        lambda middle: _ROOT_2 * erfinv(new_tensor(2 * middle - 1))._array,
+    )
     made = np.where(p == 0, -np.inf, np.where(p == 1, np.inf, made))
     return np.where((p < 0) | (p > 1) | np.isnan(p), np.nan, made)
 

@@ -11,9 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import chebyshev
 
 from ...dtype import get_default_dtype, scalar_type_name
+from ...executor.families.series import chebyshev_sum, either
 from ...executor.memory.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...formula import polygamma as polygamma_formula
@@ -151,14 +151,12 @@ def _bessel(order: int, array: Array) -> Array:
     """``exp(-|x|) I_n(x)``, for an order of 0 or 1."""
     x = np.abs(array.astype(np.float64))
     below, above = _series(order)
-    small = np.minimum(x, _MIDDLE)
-    large = np.maximum(x, _MIDDLE)
-    made = np.where(
+    made = either(
         x < _MIDDLE,
-        chebyshev.chebval(small * (2 / _MIDDLE) - 1, below),
-        chebyshev.chebval(2 * _MIDDLE / large - 1, above) / np.sqrt(large),
+        x,
+        lambda small: chebyshev_sum(small * (2 / _MIDDLE) - 1, below),
+        lambda large: chebyshev_sum(2 * _MIDDLE / large - 1, above) / np.sqrt(large),
     )
-    made = np.where(np.isnan(x), x, made)
     return np.where(array < 0, -made, np.where(x == 0, 0.0, made)) if order else made
 
 

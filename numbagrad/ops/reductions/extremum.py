@@ -442,7 +442,7 @@ def _full_median(name: str) -> TensorOperator:
             if name == "median":
                 return np.asarray(flat[np.isnan(flat)][0])
             flat = np.sort(flat)  # with NaN last
-            flat = flat[: max(flat.size - int(np.isnan(flat).sum()), 1)]
+            flat = flat[: flat.size - int(np.isnan(flat).sum()) or 1]
         position = (flat.size - 1) // 2
         return np.asarray(np.partition(flat, position)[position])
 

@@ -1,0 +1,1 @@
+"""Kernels that sum series whose coefficients are given."""
