@@ -226,9 +226,14 @@ def _rows(dim: int, index: Array) -> Key:
     return (*(ALL,) * dim, index)
 
 
+#: Into fewer elements NumPy writes a number in the time in which a kernel is called.
+_FEW = 2048
+
+
 def _filled(array: Array, dim: int, index: Array, value: Any) -> Array:
     result = dense_copy(array) if np.ndim(value) == 0 else copied(array)
-    if result.flags.c_contiguous and result.ndim:
+    of_entries = np.ndim(value) > 0
+    if result.flags.c_contiguous and result.ndim and (of_entries or result.size > _FEW):
         executor.scatter_rows(result, dim, index, value)
     elif result.ndim:
         half.assign(result, _rows(dim, index), np.asarray(value))
