@@ -138,7 +138,8 @@ def between(array: Array, dim: int, descending: bool, start: int, stop: int) -> 
     if array.size > _FEW and (keys := sorted_keys(array, dim, descending)) is not None:
         return _places(keys, shape, dim, start)
     order = argsort(array, dim, descending)
-    return np.ascontiguousarray(order[(*(slice(None),) * dim, slice(start, stop))])
+    key = (*(slice(None),) * dim, slice(start, stop))
+    return np.ascontiguousarray(order[key])
 
 
 def _first(array: Array, dim: int, descending: bool, count: int, shape: tuple[int, ...]) -> Array:

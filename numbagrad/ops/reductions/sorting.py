@@ -96,7 +96,8 @@ def _order_between(array: Array, dim: int, descending: bool, start: int, stop: i
     made = where.argsort(array, dim, descending)
     if array.ndim == 0:
         return made
-    chosen = made[(*(slice(None),) * dim, slice(start, stop))]
+    key = (*(slice(None),) * dim, slice(start, stop))
+    chosen = made[key]
     return chosen if chosen.flags.c_contiguous else chosen.copy("C")
 
 
