@@ -291,3 +291,18 @@ class TestSpecialValues:
     def test_limits(self):
         assert xp.finfo(xp.complex64).dtype is xp.float32
         assert xp.iinfo(xp.int8) == (8, 127, -128, xp.int8)
+
+
+def test_complex_numbers_are_rounded_part_by_part():
+    x = xp.asarray([1.5 - 2.5j, complex(-0.4, math.inf)], dtype=xp.complex128)
+    expected = np.round(x.numpy())
+    np.testing.assert_array_equal(xp.round(x).numpy(), expected)
+    np.testing.assert_array_equal(xp.round(xp.conj(x)).numpy(), expected.conj())
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "cumulative_sum", "cumulative_prod"])
+def test_sums_and_products_have_the_dtype_that_is_asked_for(name):
+    x, options = xp.asarray([3, 2], dtype=xp.uint8), {"axis": 0}
+    for dtype in (xp.uint8, xp.int16, xp.float32):
+        assert getattr(xp, name)(x, dtype=dtype, **options).dtype is dtype
+    assert getattr(xp, name)(x, **options).dtype is xp.int64

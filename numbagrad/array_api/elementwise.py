@@ -54,6 +54,13 @@ def _of_fractions(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Te
     return rounded
 
 
+def _rounded(x: Tensor) -> Tensor:
+    """The nearest integer, of complex numbers the nearest whole parts, which torch refuses."""
+    if x.is_complex():
+        return torch.complex(torch.round(x.real), torch.round(x.imag))
+    return torch.round(x)
+
+
 def _floor_quotient(x1: Tensor, x2: Tensor) -> Tensor:
     """The quotient rounded down; torch has NaN of infinities, the standard what they divide to."""
     if whole(x1):
@@ -101,7 +108,7 @@ negative = _unary("negative", torch.neg, "The negative")
 positive = _unary("positive", torch.clone, "The number itself")
 real = _unary("real", torch.real, "The real part")
 reciprocal = _unary("reciprocal", torch.reciprocal, "One over the number")
-round = _unary("round", _of_fractions(torch.round), "The nearest integer, of two the even")  # noqa: A001
+round = _unary("round", _of_fractions(_rounded), "The nearest integer, of two the even")  # noqa: A001
 sign = _unary("sign", _sign, "The sign")
 signbit = _unary("signbit", torch.signbit, "Whether the sign bit is set")
 sin = _unary("sin", torch.sin, "The sine")

@@ -38,9 +38,10 @@ def prod(
     x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Tensor:
     """The product over axes; small integers in int64."""
-    made = x.to(_sum_dtype(x, dtype), copy=True)
+    wanted = _sum_dtype(x, dtype)
+    made = x.to(wanted, copy=True)
     for one in sorted(axes_of(x, axis), reverse=True):
-        made = torch.prod(made, one, keepdims)
+        made = torch.prod(made, one, keepdims, dtype=wanted)
     return made
 
 
