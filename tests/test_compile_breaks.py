@@ -753,3 +753,37 @@ def test_random_numbers_are_those_of_the_function():
         return step
 
     in_pieces(make, pieces=[(1, 2), (3, 3)])
+
+
+@pytest.mark.parametrize("first", [0, 4], ids=["from the first call on", "from the fifth call on"])
+def test_a_gradient_that_is_differentiated_in_another_piece(first):
+    def make():
+        calls = []
+
+        def step(x, weight):
+            inner = (x * weight).sin() * weight + (x * 2).cos() * weight.exp()
+            calls.append(inner.sum().item())
+            loss = (inner * inner).sum()
+            if len(calls) <= first:
+                return torch.autograd.grad(loss, weight)[0]
+            (gradient,) = torch.autograd.grad(loss, weight, create_graph=True)
+            return torch.autograd.grad((gradient * gradient).sum(), weight)[0]
+
+        return step
+
+    def results(step):
+        for k in range(8):
+            weight = (torch.arange(3.0) * 0.1).requires_grad_()
+            try:
+                yield step(torch.arange(3.0) + k, weight).tolist()
+            except RuntimeError as error:
+                assert k == first and "cannot be differentiated again" in str(error)
+                yield None
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [*results(torch.compile(make()))]
+    expected = [*results(make())]
+    assert found.count(None) <= (1 if first else 0)
+    for own, other in zip(found, expected, strict=True):
+        assert own is None or own == pytest.approx(other, rel=1e-4)

@@ -84,6 +84,8 @@ def run_backward(
         return in_new_thread(
             run_backward, roots, root_gradients, retain_graph, create_graph, inputs, accumulate
         )
+    if create_graph:
+        switches["recorded_walks"] += 1
     if capture.active is not None:
         _note_for_trace(roots, retain_graph)
     walk = Walk()
@@ -594,11 +596,12 @@ def _accumulate(buffer: list[Any], create_graph: bool) -> None:
         not create_graph
         and _is_exclusive(buffer, 1)
         and not buffer[1]._requires_grad
+        and buffer[1]._array.shape == leaf._array.shape
         and (leaf._array.flags.c_contiguous or not interface.has_own_order(leaf))
     ):
         leaf._accumulated = buffer[1]
     else:
-        # Its strides are those of the leaf, if that has no gaps.
+        # Its shape and strides are those of the leaf, if that has no gaps.
         copy = interface.copied if create_graph else interface.copied_unrecorded
         leaf._accumulated = copy(buffer[1], leaf)
     # Another leaf may have got the same tensor, and can now have it for itself.

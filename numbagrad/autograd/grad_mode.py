@@ -50,6 +50,8 @@ class GradMode(threading.local):
         self.view_replay = False
         #: The walk of this thread's engine, see ``engine.py``; None outside of one.
         self.walk: Any = None
+        #: How many walks of this thread were recorded, to be differentiated again.
+        self.recorded_walks = 0
 
 
 state = GradMode()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.grad_mode import state as grad_mode
 from ..executor.threads.forking import new_lock
 from ..nn import module_hooks
 from ..nn.module import Module
@@ -40,9 +41,11 @@ class BrokenFunction:
         pieces: the compiled pieces, in order.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str):
+    def __init__(self, function: Callable[..., Any], name: str, records_walks: bool):
         self.function = function
         self.name = name
+        #: Whether its calls record walks, which graphs that programs leave do not allow.
+        self.records_walks = records_walks
         self._target = target_of(function)
         source = getattr(self._target, "__func__", self._target)
         if not isinstance(source, types.FunctionType):
@@ -63,7 +66,18 @@ class BrokenFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._target is not self.function and not self._is_current():
             return self.function(*args, **kwargs)
-        return self._driver(*args, **kwargs)
+        walks = grad_mode.recorded_walks
+        try:
+            return self._driver(*args, **kwargs)
+        finally:
+            if grad_mode.recorded_walks != walks and not self.records_walks:
+                self._keep_graphs()
+
+    def _keep_graphs(self) -> None:
+        """Leave no graph of a program to the walks of later calls."""
+        self.records_walks = True
+        for piece in self.pieces:
+            piece.keep_graphs()
 
     def call_and_find(
         self, *args: Any, **kwargs: Any
@@ -191,6 +205,12 @@ class Piece(CompiledFunction):
         lines = f"line {first}" if first == last else f"lines {first} to {last}"
         return f"{self._owner.name}, {lines}"
 
+    def keep_graphs(self) -> None:
+        """Run uncompiled from now on if a program leaves a graph: no walk of it is recorded."""
+        if any([each.leaves_graph for found in self._programs.values() for each in found]):
+            self._given_up = True
+            self._quick = self._direct = None
+
     def _record(self, key: Any, call_capture: CallCapture) -> Any:
         foreign = self._foreign(call_capture.args)
         if foreign:
@@ -213,6 +233,8 @@ class Piece(CompiledFunction):
         return found
 
     def _pays(self, captured: CapturedCall) -> bool:
+        if self._owner.records_walks and captured.leaves_graph:
+            return False
         programs = [program for program in captured.programs if program is not None]
         operators = [max(len(x.parts), 1) for program in programs for x in program.operations]
         return sum(operators) >= _FEWEST_OPERATIONS

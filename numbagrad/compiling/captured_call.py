@@ -149,6 +149,11 @@ class CapturedCall(ProgramPair):
         return self.program, None if live is None else live.backward.program
 
     @property
+    def leaves_graph(self) -> bool:
+        """Whether results are differentiated later."""
+        return self._effects.backward is not None
+
+    @property
     def signature(self) -> str:
         """The inputs of the program."""
         return signature_of(self.program.given)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..autograd.grad_mode import state as grad_mode
 from ..autograd.hooks.watching import seen_here
 from ..device import device
 from ..dtype import dtype
@@ -54,6 +55,7 @@ _OWN_ATTRIBUTES = frozenset(
     (
         "_function", "_fullgraph", "_broken", "_programs", "_latest", "_quick", "_direct",
         "_looked_at", "_useless", "_given_up", "_reason", "_lock", "_states",
+        "_records_walks",
     )
 )  # fmt: skip
 
@@ -111,6 +113,8 @@ class CompiledFunction:
         self._broken: BrokenFunction | None = None
         #: The places of numbers among the arguments whose values calls looked at.
         self._looked_at: dict[Any, set[int]] = {}
+        #: Whether a call was seen to record a walk of a graph, to differentiate its gradients.
+        self._records_walks = False
         self._given_up = False
         self._reason = "it has not been called yet"
         self._lock = new_lock(self, threading.RLock)
@@ -286,7 +290,9 @@ class CompiledFunction:
             call_capture.trace.when_failed = _raise
         elif self._useless >= SETTLED:
             call_capture.code = self._code()
+        walks = grad_mode.recorded_walks
         result, captured, reason = call_capture.run()
+        self._records_walks |= grad_mode.recorded_walks != walks
         if captured is not None and not self._pays(captured):
             self._given_up, self._reason = True, "too few operators to be worth a program"
             return result
@@ -325,7 +331,7 @@ class CompiledFunction:
         from .broken_function import BrokenFunction
 
         try:
-            broken = BrokenFunction(self._function, self._name)
+            broken = BrokenFunction(self._function, self._name, self._records_walks)
         except ValueError:
             return
         lines = broken.cut_at_changes()
@@ -346,7 +352,7 @@ class CompiledFunction:
         from .broken_function import BrokenFunction
 
         try:
-            broken = BrokenFunction(self._function, self._name)
+            broken = BrokenFunction(self._function, self._name, self._records_walks)
             if (broken.cut(frames) or broken.cut_at_changes()) and broken.pieces:
                 self._broken = broken
         except ValueError as problem:

@@ -7,6 +7,7 @@ with the signs of zeros, whether there is a history, or the class of the error.
 from __future__ import annotations
 
 import math
+import warnings
 
 import pytest
 import torch
@@ -223,3 +224,24 @@ def test_complex_functions_at_infinity(name):
     for point in (complex(math.inf, 0.0), complex(-math.inf, 0.0), complex(math.inf, -0.0)):
         for part in ("real", "imag"):
             same(lambda t, z=point, p=part: getattr(INFINITE[name](t, t.tensor([z])), p).round())
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    "change", ["unsqueeze_(0)", "transpose_(0, 2)", "squeeze_().unsqueeze_(0)"]
+)
+def test_gradients_of_leaves_whose_shape_has_changed(change, recorded):
+    def gradient(t):
+        leaf = t.arange(6.0).reshape(2, 1, 3).requires_grad_()
+        result = (leaf + 1).tril().neg()
+        with t.no_grad():
+            eval(f"leaf.{change}")
+        try:
+            (result * result).sum().backward(create_graph=recorded)
+        except RuntimeError:
+            return "it does not fit"
+        return leaf.grad.shape, leaf.grad.tolist()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert gradient(numbagrad) == gradient(torch)

@@ -66,14 +66,19 @@ def _has_own_order(tensor: Tensor) -> bool:
 
 
 def _copied(gradient: Tensor, leaf: Tensor) -> Tensor:
-    """A copy whose node is that of a copy in place, as torch accumulates what it records."""
-    array = gradient._array
-    order = order_of_dense(leaf._array) or tuple(range(array.ndim))
-    memory = in_order(array.shape, array.dtype, order, foreign(array))
+    """A copy whose node is that of a copy in place, as torch accumulates what it records.
+
+    It has the leaf's shape, which may have changed since the leaf was used.
+    """
+    array, order = gradient._array, order_of_dense(leaf._array)
+    shape = array.shape if order is None else leaf._array.shape
+    memory = in_order(shape, array.dtype, order or tuple(range(len(shape))), foreign(array))
     return copy_(new_tensor(memory), gradient)
 
 
 def _copied_unrecorded(gradient: Tensor, leaf: Tensor) -> Tensor:
+    if gradient._array.shape != leaf._array.shape:
+        return _copied(gradient, leaf)
     if not leaf._array.flags.c_contiguous:
         order = order_of_dense(leaf._array)
         if order is not None:
