@@ -43,27 +43,34 @@ def factor(matrices: Array) -> Array:
         grain = _grain(rows * (end - first) ** 2)
         kernel.launch(stack, grain, matrices, pivots, rows, columns, first, end)
         if end < columns:
-            substitute(matrices[:, first:end, first:end], matrices[:, first:end, end:], False, True)
+            corner, beside = matrices[:, first:end, first:end], matrices[:, first:end, end:]
+            substitute(corner, beside, False, True, memory=matrices)
             matrices[:, end:, end:] -= matrices[:, end:, first:end] @ matrices[:, first:end, end:]
     return pivots
 
 
-def substitute(A: Array, X: Array, upper: bool, unit: bool = False) -> None:
+def substitute(
+    A: Array, X: Array, upper: bool, unit: bool = False, memory: Array | None = None
+) -> None:
     """Change right sides X (s, n, k), whose rows lie in a row, into solutions of ``A @ X = B``.
 
     A (s, n, n), or (n, n) for all, has one triangle that is read; with ``unit`` its diagonal is 1.
+    ``memory`` is the contiguous array that X is a part of, if it is not contiguous itself.
     """
+    memory = X if memory is None else memory
     stack, rows, columns = X.shape
     if rows > _BLOCK:
         first, second = slice(rows // 2), slice(rows // 2, None)
         if upper:
             first, second = second, first
-        substitute(A[..., first, first], X[:, first], upper, unit)
+        substitute(A[..., first, first], X[:, first], upper, unit, memory)
         X[:, second] -= A[..., second, first] @ X[:, first]
-        substitute(A[..., second, second], X[:, second], upper, unit)
+        substitute(A[..., second, second], X[:, second], upper, unit, memory)
         return
     item = X.itemsize
     steps = [step // item for step in (0, *A.strides)[-3:]]
     right = X.strides[0] // item, X.strides[1] // item
+    offset = (X.ctypes.data - memory.ctypes.data) // item
     kernel, grain = _kernel("substitute", X.dtype), _grain(rows * rows * columns)
-    kernel.launch(stack, grain, X, A, rows, columns, *right, *steps, int(upper), int(unit))
+    words = rows, columns, offset, *right, *steps, int(upper), int(unit)
+    kernel.launch(stack, grain, memory, A.ctypes.data, *words)

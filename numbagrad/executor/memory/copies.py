@@ -40,7 +40,7 @@ def fill(array: Array, pattern: Array) -> bool:
 
 
 class _Plan(NamedTuple):
-    """A launch: its kernel, units, grain, and the words behind the two arrays."""
+    """A launch: its kernel, units, grain, and the words behind the output and the address."""
 
     kernel: HandWrittenKernel
     units: int
@@ -55,7 +55,7 @@ def copy_into(output: Array, array: Array) -> bool:
     plan = _plan(array.shape, array.strides, array.itemsize)
     if plan is None:
         return False
-    plan.kernel.launch(plan.units, plan.grain, output, array, *plan.words)
+    plan.kernel.launch(plan.units, plan.grain, output, array.ctypes.data, *plan.words)
     return True
 
 

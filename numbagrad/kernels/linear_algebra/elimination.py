@@ -27,10 +27,11 @@ class Eliminated(Arguments):
 class Substituted(Arguments):
     """Steps count elements."""
 
-    right = Word()  # address of right sides (stack, rows, columns), which become solutions
+    right = Elements(element)  # with right sides in it, which become solutions
     triangle = Word()  # address of triangles
     rows = Word()
     columns = Word()
+    offset = Word()  # of the first right side
     right_stack = Word()
     right_row = Word()
     stack = Word()
@@ -82,7 +83,7 @@ def substitute(args, lo, hi):
     right_row, row_step, column_step = given.right_row, given.row, given.column
     upper, unit = given.upper, given.unit
     for matrix in range(lo, hi):
-        start, own = matrix * given.right_stack, matrix * given.stack
+        start, own = given.offset + matrix * given.right_stack, matrix * given.stack
         for step in range(rows):
             row = rows - 1 - step if upper != 0 else step
             target = start + row * right_row
