@@ -17,8 +17,8 @@ from .half_precision import converted as _converted
 from .ops.arguments.check import check_namespace as _check_namespace
 from .ops.arguments.kinds import Real as _Real
 from .ops.arguments.requirements import home_of_new as _home_of_new
-from .ops.arguments.requirements import kind_of_new as _kind_of_new
 from .ops.arguments.requirements import leaf as _leaf
+from .ops.arguments.requirements import numpy_dtype as _numpy_dtype
 from .ops.spectra.fourier import positions as _positions
 from .ops.spectra.fourier import require_real as _require_real
 from .ops.spectra.fourier import sizes_and_dims as _sizes_and_dims
@@ -132,7 +132,6 @@ def fftfreq(
     n: int,
     d: _Real = 1.0,
     *,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -142,17 +141,16 @@ def fftfreq(
     """The frequencies of the elements of ``fft`` of n samples at distances ``d``."""
     where = _home_of_new("fftfreq", device, layout, pin_memory)
     _check_count("fftfreq", n)
-    kind = _kind_of_new("fftfreq", dtype, out)
+    kind = _numpy_dtype("fftfreq", dtype)
     numbers = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     numbers = numbers * (1.0 / (n * d) if n else 0.0)
-    return _leaf(_constant(_converted(numbers, kind)), requires_grad, out, where)
+    return _leaf(_constant(_converted(numbers, kind)), requires_grad, where)
 
 
 def rfftfreq(
     n: int,
     d: _Real = 1.0,
     *,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -162,9 +160,9 @@ def rfftfreq(
     """The frequencies of the elements of ``rfft`` of n samples at distances ``d``."""
     where = _home_of_new("rfftfreq", device, layout, pin_memory)
     _check_count("rfftfreq", n)
-    kind = _kind_of_new("rfftfreq", dtype, out)
+    kind = _numpy_dtype("rfftfreq", dtype)
     numbers = np.arange(n // 2 + 1) / (n * d)
-    return _leaf(_constant(_converted(numbers, kind)), requires_grad, out, where)
+    return _leaf(_constant(_converted(numbers, kind)), requires_grad, where)
 
 
 def _rolled(input: Tensor, dim: Any, sign: int) -> Tensor:

@@ -11,10 +11,12 @@ from typing import Any
 
 from ...autocast_state import restored
 from ...autocast_state import state as autocast
-from ...dtype import bool_, uint8
+from ...dtype import bool_, scalar_type_name, uint8
+from ...dtype import from_numpy as dtype_of
 from ...tensor import Tensor
 from ...type_names import type_name
 from .output import require_output, write_result
+from .requirements import numpy_dtype, refuse_gradients, write
 
 __all__ = ["OUT", "Rule", "call_into"]
 
@@ -25,7 +27,8 @@ class Rule:
 
     Attributes:
         dtype: whether an ``out`` has the dtype of the result ("same"), one to which that can be
-            cast ("casts"), bool or uint8 ("truth"), or any ("any").
+            cast ("casts"), bool or uint8 ("truth"), or any ("any"); "made" for functions that make
+            tensors, which do so in the dtype of ``out`` and on its device.
         reads: how many of the Tensors that are read may not lie in the memory of ``out``.
         whole: whether they may not lie in all of it either, but in a part.
         uncastable: the class of the error of a dtype to which the result cannot be cast.
@@ -118,6 +121,13 @@ for _rule, _names in (
         igamma igammac special.igamma special.igammac
         """,
     ),
+    (
+        Rule("made"),
+        """
+        arange empty eye full linspace logspace normal ones rand randint randn randperm range zeros
+        fft.fftfreq fft.rfftfreq
+        """,
+    ),
     (_JOINED, "cat stack hstack vstack dstack column_stack"),
     (Rule("truth"), "all any"),
     (Rule("any", _ALL, bools=False), "cumprod cumsum"),
@@ -151,6 +161,8 @@ def call_into(
     outputs = out if isinstance(out, (tuple, list)) else (out,)
     for x in outputs:
         require_output(name, x)
+    if rule.dtype == "made":
+        return _made_into(name, function, arguments, keywords, out)
     if rule.needs_dim and len(arguments) < 2 and not keywords.keys() & {"dim", "axis"}:
         raise TypeError(f"{name}() takes 'out' with a 'dim' only; copy_() the result into out")
     if not rule.bools and outputs and outputs[0]._array.dtype.kind == "b":
@@ -178,6 +190,32 @@ def call_into(
     if not several:
         return out
     return type(results)._make(outputs) if hasattr(results, "_make") else tuple(outputs)
+
+
+def _made_into(
+    name: str,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    out: Tensor,
+) -> Tensor:
+    """Call a function that makes a tensor for the dtype and the device of ``out``, and write that.
+
+    Raises:
+        RuntimeError: if ``out`` is of another dtype than is asked for, or autograd would follow.
+    """
+    refuse_gradients(name, out)
+    given = keywords.get("dtype")
+    if given is not None and numpy_dtype(name, given) != out._array.dtype:
+        asked = scalar_type_name(dtype_of(numpy_dtype(name, given)))
+        raise RuntimeError(
+            f"{name}(): dtype {asked} does not match dtype of out parameter "
+            f"({scalar_type_name(out.dtype)}); leave dtype out"
+        )
+    like_out = {"dtype": out.dtype, "device": out.device, "requires_grad": False}
+    made = function(*arguments, **{**keywords, **like_out})
+    refuse_gradients(name, made)
+    return write(out, made._array)
 
 
 def _tensors_of(given: Iterable[Any]) -> list[Tensor]:

@@ -76,40 +76,17 @@ def require_strided(function: str, layout: Any, pin_memory: Any = False) -> None
 
 
 def kind_of_new(
-    function: str,
-    dtype: Any,
-    out: Any,
-    default: np.dtype[Any] | None = None,
-    *,
-    without: str = "",
+    function: str, dtype: Any, default: np.dtype[Any] | None = None, *, without: str = ""
 ) -> np.dtype[Any]:
-    """The NumPy type of what a function makes: of ``dtype``, of ``out``, or the default.
+    """The NumPy type of what a function makes: ``numpy_dtype``, which it may have no numbers of.
 
     Args:
-        function: how errors call it.
-        dtype: the argument, or None.
-        out: the argument, or None.
-        default: what is made without these two; if that is None, the default dtype.
         without: kinds (NumPy's letters) that the function has no numbers of.
 
     Raises:
-        RuntimeError: if ``out`` is of another dtype than ``dtype``, or if autograd would have to
-            follow what is written.
         NotImplementedError: for a dtype ``without`` names.
     """
-    if out is None:
-        kind = numpy_dtype(function, dtype, default)
-    else:
-        if not isinstance(out, Tensor):
-            raise TypeError(f"{function}(): argument 'out' must be Tensor, not {type_name(out)}")
-        refuse_gradients(function, out)
-        kind = out._array.dtype
-        if dtype is not None and numpy_dtype(function, dtype) != kind:
-            given = scalar_type_name(dtype_of(numpy_dtype(function, dtype)))
-            raise RuntimeError(
-                f"{function}(): dtype {given} does not match dtype of out parameter "
-                f"({scalar_type_name(out.dtype)}); leave dtype out"
-            )
+    kind = numpy_dtype(function, dtype, default)
     if kind.kind in without:
         raise NotImplementedError(
             f"\"{function}\" not implemented for '{scalar_type_name(dtype_of(kind))}'; give another"
@@ -228,18 +205,8 @@ def tensors_of(function: str, given: Sequence[Any], position: int = 1) -> list[T
     return list(given)
 
 
-def leaf(
-    array: np.ndarray[Any, Any],
-    requires_grad: bool,
-    out: Tensor | None = None,
-    where: Backend | None = None,
-) -> Tensor:
-    """A new leaf of this memory; or ``out``, resized if need be, with these elements.
-
-    ``where`` is the backend that is to hold it, None for the one that does.
-    """
-    if out is not None:
-        return write(out, array)
+def leaf(array: np.ndarray[Any, Any], requires_grad: bool, where: Backend | None = None) -> Tensor:
+    """A new leaf of this memory; ``where`` is the backend that is to hold it if another does."""
     if where is not None:
         array = held_by(where, array)
     if requires_grad and array.dtype.kind not in "fcV":

@@ -28,7 +28,6 @@ from ...type_names import type_name
 from ..arguments.kinds import Ints, takes
 from ..arguments.requirements import (
     home_of_new,
-    kind_of_new,
     leaf,
     numpy_dtype,
     require_strided,
@@ -51,7 +50,6 @@ def _uniform(name: str, allocate: Callable[..., np.ndarray[Any, Any]], content: 
     def function(
         *sizes: Any,
         size: Any = None,
-        out: Tensor | None = None,
         dtype: Any = None,
         layout: Any = None,
         device: Any = None,
@@ -60,13 +58,13 @@ def _uniform(name: str, allocate: Callable[..., np.ndarray[Any, Any]], content: 
         memory_format: Any = None,
     ) -> Tensor:
         where = home_of_new(name, device, layout, pin_memory)
-        kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
+        kind = numpy_dtype(name, dtype)
         shape = shape_of(name, sizes, size)
         if memory_format is None or memory_format.order is None:
-            return leaf(allocate(shape, kind), requires_grad, out, where)
+            return leaf(allocate(shape, kind), requires_grad, where)
         order = memory_format.order_of(len(shape))
         array = allocate(tuple([shape[dim] for dim in order]), kind)
-        return leaf(array.transpose(np.argsort(order)), requires_grad, out, where)
+        return leaf(array.transpose(np.argsort(order)), requires_grad, where)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the given sizes, {content}."
@@ -136,7 +134,6 @@ def full(
     size: Ints,
     fill_value: Any,
     *,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -150,14 +147,12 @@ def full(
         raise TypeError(
             f"full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
         )
-    if out is not None:
-        kind = kind_of_new("full", dtype, out)
-    elif isinstance(fill_value, Tensor):
+    if isinstance(fill_value, Tensor):
         kind = numpy_dtype("full", dtype, fill_value._array.dtype)
     else:
         kind = numpy_dtype("full", dtype, _dtype_of_number("full", value).numpy)
     array = filled(shape_of("full", (), size), kind, checked_number(value, kind))
-    return leaf(array, requires_grad, out, where)
+    return leaf(array, requires_grad, where)
 
 
 def full_like(
@@ -226,7 +221,7 @@ def empty_strided(
             f"stride {list(steps)}"
         )
     strides = tuple([step * kind.itemsize for step in steps])
-    return leaf(unset(Form(tuple(shape), strides, kind).with_gaps()), requires_grad, None, where)
+    return leaf(unset(Form(tuple(shape), strides, kind).with_gaps()), requires_grad, where)
 
 
 def empty_permuted(
@@ -290,7 +285,6 @@ def eye(
     n: int,
     m: int | None = None,
     *,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -303,9 +297,9 @@ def eye(
     for name, size in (("n", n), ("m", columns)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    kind = kind_of_new("eye", dtype, out)
+    kind = numpy_dtype("eye", dtype)
     made = constant(half.converted(np.eye(n, columns), kind))
-    return leaf(made, requires_grad, out, where)
+    return leaf(made, requires_grad, where)
 
 
 # --- of the dtype of a tensor ---------------------------------------------------------------------

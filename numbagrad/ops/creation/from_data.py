@@ -57,8 +57,8 @@ def tensor(
         )
     if dtype is None:
         array = _array_of_numbers(data)
-        return leaf(array_of(data, None) if array is None else array, requires_grad, None, where)
-    return leaf(array_of(data, numpy_dtype("tensor", dtype)), requires_grad, None, where)
+        return leaf(array_of(data, None) if array is None else array, requires_grad, where)
+    return leaf(array_of(data, numpy_dtype("tensor", dtype)), requires_grad, where)
 
 
 def _array_of_numbers(data: Any) -> np.ndarray[Any, Any] | None:
@@ -259,7 +259,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return as_tensor(made, dtype, device)
     if where is None and isinstance(data, np.ndarray) and (kind is None or data.dtype == kind):
         return from_numpy(data)
-    return leaf(array_of(data, kind), False, None, where)
+    return leaf(array_of(data, kind), False, where)
 
 
 def asarray(

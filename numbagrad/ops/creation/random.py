@@ -39,6 +39,7 @@ from ..arguments.requirements import (
     require_strided,
     require_tensor,
     shape_of,
+    write,
 )  # fmt: skip
 from ..arguments.shapes import common_shape
 from ..conversion.dtypes import cast
@@ -79,16 +80,11 @@ def drawn(like: Array, draw: Draw) -> Array:
     return made
 
 
-def _new(
-    shape: Shape,
-    make: Callable[[Shape], Array],
-    requires_grad: bool,
-    out: Tensor | None = None,
-) -> Tensor:
+def _new(shape: Shape, make: Callable[[Shape], Array], requires_grad: bool) -> Tensor:
     """A leaf of what ``make(shape)`` draws; inside of ``vmap`` for all samples that differ."""
     if has_samples():
         return drawn_for_samples(lambda sizes: new_tensor(make((*sizes, *shape))))
-    return leaf(make(shape), requires_grad, out)
+    return leaf(make(shape), requires_grad)
 
 
 def _filled(
@@ -102,11 +98,6 @@ def _filled(
         return array
 
     return make
-
-
-def _position_of(out: Tensor | None, where: Backend | None) -> Backend | None:
-    """The backend whose numbers are drawn: that of ``out``, or that of the device."""
-    return where if out is None else foreign(out._array)
 
 
 def noise(shape: Shape, kind: np.dtype[Any], p: float) -> Tensor:
@@ -126,7 +117,6 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
         *sizes: Any,
         size: Any = None,
         generator: Generator | None = None,
-        out: Tensor | None = None,
         dtype: Any = None,
         layout: Any = None,
         device: Any = None,
@@ -134,9 +124,8 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
         pin_memory: bool = False,
     ) -> Tensor:
         where = home_of_new(name, device, layout, pin_memory)
-        kind = numpy_dtype(name, dtype) if out is None else kind_of_new(name, dtype, out)
-        make = _filled(kind, partial(fill, generator), _position_of(out, where))
-        return _new(shape_of(name, sizes, size), make, requires_grad, out)
+        make = _filled(numpy_dtype(name, dtype), partial(fill, generator), where)
+        return _new(shape_of(name, sizes, size), make, requires_grad)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the given sizes of {content}."
@@ -185,7 +174,6 @@ def randint(
     size: Any = None,
     *,
     generator: Generator | None = None,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -205,11 +193,11 @@ def randint(
         )
     where = home_of_new("randint", device, layout, pin_memory)
     make = _filled(
-        kind_of_new("randint", dtype, out, int64.numpy),
+        numpy_dtype("randint", dtype, int64.numpy),
         lambda array: filling.fill_randint(generator, array, low, high),
-        _position_of(out, where),
+        where,
     )
-    return _new(shape_of("randint", (), size), make, requires_grad, out)
+    return _new(shape_of("randint", (), size), make, requires_grad)
 
 
 @takes("input: Tensor, high: int | Tensor", "input: Tensor, low: int, high: int")
@@ -249,7 +237,6 @@ def randperm(
     n: int,
     *,
     generator: Generator | None = None,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -258,16 +245,14 @@ def randperm(
 ) -> Tensor:
     """A random permutation of 0 ... n - 1, as int64 unless another dtype is given."""
     where = home_of_new("randperm", device, layout, pin_memory)
-    kind = kind_of_new("randperm", dtype, out, int64.numpy, without="bc")
+    kind = kind_of_new("randperm", dtype, int64.numpy, without="bc")
     if n > 0 and kind is not int64.numpy:
         checked_number(n - 1, kind)
     if has_samples():
         return _new((n,), lambda shape: _permutations(generator, shape, kind), requires_grad)
-    position = _position_of(out, where)
-    if position is not None and position.generator_class is not None:
-        return leaf(_permutation_elsewhere(generator, n, kind, position), requires_grad, out)
-    array = _permutation(generator, n, kind)
-    return leaf(array, requires_grad, out, where)
+    if where is not None and where.generator_class is not None:
+        return leaf(_permutation_elsewhere(generator, n, kind, where), requires_grad)
+    return leaf(_permutation(generator, n, kind), requires_grad, where)
 
 
 def _permutation_elsewhere(
@@ -306,7 +291,6 @@ def normal(
     size: Any = None,
     *,
     generator: Generator | None = None,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -319,13 +303,14 @@ def normal(
         RuntimeError: for a negative deviation.
     """
     where = home_of_new("normal", device, layout, pin_memory)
+    kind = kind_of_new("normal", dtype, without="biu")
     if size is not None:
         make = _filled(
-            kind_of_new("normal", dtype, out, without="biu"),
+            kind,
             lambda array: filling.fill_normal(generator, array, float(mean), float(std)),
-            _position_of(out, where),
+            where,
         )
-        return _new(shape_of("normal", (), size), make, requires_grad, out)
+        return _new(shape_of("normal", (), size), make, requires_grad)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not tensors:
         raise TypeError(
@@ -333,7 +318,7 @@ def normal(
         )
     shape = common_shape([x._array.shape for x in tensors])
     kind = tensors[0]._array.dtype
-    _check_parameters(mean, std, out)
+    _check_parameters(mean, std)
     if has_samples() or is_transformed(tensors):
         refuse_same(*tensors)
         return _normal_of_operators(generator, shape, kind, mean, std)
@@ -348,7 +333,7 @@ def normal(
         array = _normal_elsewhere(generator, new_array(shape, kind, position), mean, std)
     else:
         array = _normal(generator, shape, kind, *given)
-    result = leaf(array, requires_grad, out)
+    result = leaf(array, requires_grad)
     if grad_mode.enabled and True in [x._requires_grad for x in tensors]:
         _HISTORIES[isinstance(mean, Tensor), isinstance(std, Tensor)].record((result,), (mean, std))
     return result
@@ -370,14 +355,14 @@ def _normal_of_operators(
         return (_new(shape, standard, False) * std + mean).detach()
 
 
-def _check_parameters(mean: Any, std: Any, out: Tensor | None) -> None:
-    """Raise torch's errors for tensors of means and deviations, and for an ``out``."""
+def _check_parameters(mean: Any, std: Any) -> None:
+    """Raise torch's errors for tensors of means and deviations."""
     if isinstance(std, Tensor) and std._array.dtype.kind == "c":
         raise RuntimeError("normal expects standard deviation to be non-complex")
-    for x in (mean if isinstance(mean, Tensor) else std, out):
-        if x is not None and x._array.dtype.kind in "biu":
-            kind = scalar_type_name(x.dtype)
-            raise NotImplementedError(f"\"normal\" not implemented for '{kind}'")
+    first = mean if isinstance(mean, Tensor) else std
+    if first._array.dtype.kind in "biu":
+        kind = scalar_type_name(first.dtype)
+        raise NotImplementedError(f"\"normal\" not implemented for '{kind}'")
 
 
 def _no_gradient(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -463,7 +448,7 @@ def bernoulli(
         filling.fill_bernoulli(generator, array, probabilities)
 
     made = _bernoulli(input, draw)
-    return made if out is None else leaf(made._array, False, out)
+    return made if out is None else write(out, made._array)
 
 
 def _bernoulli_of_samples(input: Tensor, p: Any, generator: Generator | None) -> Tensor:
@@ -497,7 +482,8 @@ def multinomial(
         return made
     if (position := foreign(input._array)) is not None and position.generator_class is not None:
         generator = _generator_on_host(position, generator, input._array)
-    return leaf(_chosen(generator, input._array, num_samples, replacement), False, out)
+    made = _chosen(generator, input._array, num_samples, replacement)
+    return leaf(made, False) if out is None else write(out, made)
 
 
 @outside_programs("random numbers on another device")

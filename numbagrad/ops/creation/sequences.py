@@ -43,7 +43,6 @@ def arange(
     end: Any = _NOT_GIVEN,
     step: Any = 1,
     *,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -58,16 +57,14 @@ def arange(
         start, end = 0, start
     elif start is _NOT_GIVEN:
         start = 0
-    if dtype is None and out is None and start.__class__ is end.__class__ is step.__class__ is int:
+    if dtype is None and start.__class__ is end.__class__ is step.__class__ is int:
         if step > 0 and start <= end and -_WHOLE < start and end < _WHOLE:
-            return leaf(constant(np.arange(start, end, step)), requires_grad, None, where)
+            return leaf(constant(np.arange(start, end, step)), requires_grad, where)
     _require_bounds("arange", start=start, end=end, step=step)
     start, end, step = _bound(start), _bound(end), _bound(step)
     fractional = any(isinstance(x, float) for x in (start, end, step))
     default = None if fractional else int64.numpy
-    kind = kind_of_new("arange", dtype, out, default, without="bc")
-    if out is not None and kind.kind in "iu" and not int(step):
-        raise ValueError("arange(): step must be nonzero, which it is not as an integer of out")
+    kind = kind_of_new("arange", dtype, default, without="bc")
     if kind == np.int64 and any(isinstance(x, float) for x in (start, end, step)):
         _count("arange", start, end, step, kind)  # the checks are of what was given
         start, end = int(start), int(end)
@@ -77,7 +74,7 @@ def arange(
             )
         step = int(step)
     count = _count("arange", start, end, step, kind)
-    return leaf(_progression(start, step, count, kind), requires_grad, out, where)
+    return leaf(_progression(start, step, count, kind), requires_grad, where)
 
 
 def _require_bounds(function: str, **given: Any) -> None:
@@ -117,7 +114,6 @@ def range_(
     end: Any,
     step: Any = 1,
     *,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -135,8 +131,8 @@ def range_(
     start, end, step = _bound(start), _bound(end), _bound(step)
     _count("range", start, end, step, float64.numpy)
     count = math.floor((end - start) / step) + 1
-    kind = kind_of_new("range", dtype, out, without="bc")
-    return leaf(_progression(start, step, count, kind), requires_grad, out, where)
+    kind = kind_of_new("range", dtype, without="bc")
+    return leaf(_progression(start, step, count, kind), requires_grad, where)
 
 
 range_.__name__ = range_.__qualname__ = "range"
@@ -196,7 +192,6 @@ def linspace(
     end: Any,
     steps: int,
     *,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -207,7 +202,7 @@ def linspace(
     where = home_of_new("linspace", device, layout, pin_memory)
     without = "b" if steps > 1 else ""
     _require_scalars("linspace", start, end)
-    kind = kind_of_new("linspace", dtype, out, without=without)
+    kind = kind_of_new("linspace", dtype, without=without)
     for end_of_range in (start, end):
         if not isinstance(end_of_range, Tensor) and not 0 <= end_of_range <= 127:
             checked_number(end_of_range, kind)
@@ -217,7 +212,7 @@ def linspace(
         made = _spaced_before(start, end, steps, kind, signs).copy()
     else:
         made = converted(_spaced(start, end, steps, kind), kind)
-    return leaf(constant(made), requires_grad, out, where)
+    return leaf(constant(made), requires_grad, where)
 
 
 @takes("start: Number | Tensor, end: Number | Tensor, steps: int, base?: Real")
@@ -227,7 +222,6 @@ def logspace(
     steps: int,
     base: float = 10.0,
     *,
-    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -238,9 +232,9 @@ def logspace(
     where = home_of_new("logspace", device, layout, pin_memory)
     without = "b" if steps > 1 else ""
     _require_scalars("logspace", start, end)
-    kind = kind_of_new("logspace", dtype, out, without=without)
+    kind = kind_of_new("logspace", dtype, without=without)
     powers = np.power(float(base), _spaced(start, end, steps, kind))
-    return leaf(constant(converted(powers, kind)), requires_grad, out, where)
+    return leaf(constant(converted(powers, kind)), requires_grad, where)
 
 
 def _indices_of(name: str, which: str, find: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -260,8 +254,8 @@ def _indices_of(name: str, which: str, find: Callable[..., Any]) -> Callable[...
         for argument, size in (("row", row), ("col", col)):
             if size < 0:
                 raise RuntimeError(f"{name}(): {argument} must be non-negative, got {size}")
-        kind = kind_of_new(name, dtype, None, int64.numpy, without="bcfV")
-        return leaf(constant(np.array(find(row, offset, col), dtype=kind)), False, None, where)
+        kind = kind_of_new(name, dtype, int64.numpy, without="bcfV")
+        return leaf(constant(np.array(find(row, offset, col), dtype=kind)), False, where)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (

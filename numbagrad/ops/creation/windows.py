@@ -45,7 +45,7 @@ def _window(
     steps = length if periodic else length - 1
     positions = np.arange(length) / steps if length > 1 else np.full(length, 0.5)
     made = constant(half.converted(shape(positions), kind))
-    return leaf(made, options.get("requires_grad", False), None, where)
+    return leaf(made, options.get("requires_grad", False), where)
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:

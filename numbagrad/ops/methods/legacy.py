@@ -50,11 +50,11 @@ def _make(name: str, dtype: DType, arguments: tuple[Any, ...], device: Any = Non
     """Sizes give memory that is not set, a sequence or an array its elements."""
     where = backend_for(device)
     if not arguments:
-        return leaf(unset(new_array((0,), dtype.numpy)), False, None, where)
+        return leaf(unset(new_array((0,), dtype.numpy)), False, where)
     data = arguments[0]
     if len(arguments) > 1 or isinstance(data, (int, np.integer, Size)):
         made = unset(new_array(shape_of(name, arguments), dtype.numpy))
-        return leaf(made, False, None, where)
+        return leaf(made, False, where)
     if isinstance(data, Tensor):
         if data.dtype is not dtype:
             raise TypeError(
@@ -64,7 +64,7 @@ def _make(name: str, dtype: DType, arguments: tuple[Any, ...], device: Any = Non
         return data.detach() if where is None else data.detach().to(where.device_type)
     if not isinstance(data, (np.ndarray, Sequence)):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-    return leaf(array_of(data, dtype.numpy), False, None, where)
+    return leaf(array_of(data, dtype.numpy), False, where)
 
 
 def _new(cls: type[Tensor], *arguments: Any, device: Any = None) -> Tensor:
