@@ -116,6 +116,15 @@ def _plain(statement: ast.stmt | None) -> bool:
     )
 
 
+def _gets_out(value: Any, statement: ast.stmt | None) -> bool:
+    """Whether a public function has an ``out`` that its definition leaves to the table of these."""
+    return (
+        isinstance(statement, ast.FunctionDef)
+        and "out" in getattr(value, "__signature__", inspect.Signature()).parameters
+        and "out" not in [argument.arg for argument in statement.args.kwonlyargs]
+    )
+
+
 def _import(home: str, original: str, name: str) -> str:
     return f"from {home} import {original} as {name}"
 
@@ -154,7 +163,7 @@ def _line(
     module = getattr(value, "__module__", None) or ""
     if found and found[0] in _TOOLS or module in _FOREIGN or module in _TOOLS:
         return None
-    if found and _plain(found[2]) and found[0] != namespace:
+    if found and _plain(found[2]) and found[0] != namespace and not _gets_out(value, found[2]):
         if found[1] == name:
             return _import(found[0], name, name)
         return f"{name} = _{name}"
