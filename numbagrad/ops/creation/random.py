@@ -482,8 +482,8 @@ def multinomial(
         return made
     if (position := foreign(input._array)) is not None and position.generator_class is not None:
         generator = _generator_on_host(position, generator, input._array)
-    made = _chosen(generator, input._array, num_samples, replacement)
-    return leaf(made, False) if out is None else write(out, made)
+    chosen = _chosen(generator, input._array, num_samples, replacement)
+    return leaf(chosen, False) if out is None else write(out, chosen)
 
 
 @outside_programs("random numbers on another device")
