@@ -1,6 +1,7 @@
 """Kernels that other processes compile while the program goes on: the same ones, the same bits."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ from numbagrad.executor.cache import background, deferred, library
 from numbagrad.executor import builtin
 from numbagrad.ops.operators import native_launchers
 
+background._cpus = lambda: 2
 deferred.CALLS_WORTH_COMPILING, deferred.CALLS_BETWEEN = 40, 4
 group = native_launchers._of_formulas
 contents = {library._hand_written_content(*builtin.described(*each))
@@ -69,7 +71,7 @@ def test_launchers_are_compiled_beside_the_program():
 
 def test_without_other_processes_the_program_compiles_them():
     printed = _run(LOOP, NUMBAGRAD_BACKGROUND="0")
-    assert printed.startswith("True ['attach', 'pointwise_gradients'")
+    assert printed.startswith("True ['attach', 'pointwise', 'pointwise_gradients'")
 
 
 #: Prints how many kernels this process compiled, how many are there, and how many nobody took.
@@ -116,6 +118,7 @@ def requests(monkeypatch):
     from numbagrad.executor.cache import background, library
 
     monkeypatch.setattr(background, "ENABLED", True)
+    monkeypatch.setattr(background, "_cpus", lambda: 2)
     monkeypatch.setattr(background, "_shared", background._Shared())
     text = "def kernel(args, lo, hi):\n    pass\n"
     kernel = library.Kernel("nothing", "compiled", library.UNIFORM, text)
@@ -172,7 +175,10 @@ def test_without_another_process_there_is_no_request(requests, monkeypatch):
 
 
 def test_where_there_is_one_core_no_process_is_started(requests, monkeypatch):
+    from numbagrad.executor.threads import pool
+
     background, kernel = requests
+    monkeypatch.setattr(background, "_cpus", pool.default_num_threads)
     monkeypatch.setenv("NUMBAGRAD_NUM_THREADS", "1")
     assert not background.has_core() and not background.can_help(100)
     assert not background.request("some key", kernel)
@@ -251,3 +257,55 @@ def test_nobody_learns_that_a_backward_was_foreseen(asked, monkeypatch):
     y.grad_fn.register_prehook(lambda gradients: seen.append(gradients))
     (x * y.detach()).log()
     assert not unpacked and not seen and x.grad is None
+
+
+def test_what_runs_without_launchers_has_their_bits():
+    program = [sys.executable, pathlib.Path(__file__).with_name("meanwhile.py")]
+    digests = [
+        subprocess.run([*program, way], capture_output=True, text=True, check=True, timeout=300)
+        for way in ("with", "without")
+    ]
+    lines = [each.stdout.splitlines() for each in digests]
+    assert len(lines[0]) > 400 and lines[0] == lines[1]
+
+
+#: Runs a step of a net whose launchers are all missing: those that were compiled here, whether the
+#: step has the bits of a later one, and whether the launchers are in use in the end.
+WITHOUT = """
+import time
+import numbagrad as torch
+from numbagrad.codegen import compiler
+from numbagrad.executor import builtin
+from numbagrad.executor.cache import background, library
+from numbagrad.executor.families import matmul
+
+background._cpus = lambda: 2
+usual = [builtin.described(*each) for each in builtin._USUAL]
+absent = {library._hand_written_content(*each) for each in usual}
+stored, compile_to_object, compiled = library._stored, compiler.compile_to_object, []
+library._stored = lambda content: None if content in absent else stored(content)
+
+def noting(function, signature, symbol, *options):
+    compiled.append(symbol.removeprefix("numbagrad_"))
+    return compile_to_object(function, signature, symbol, *options)
+
+compiler.compile_to_object = noting
+
+def step():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.ReLU(), torch.nn.LayerNorm(30))
+    x = torch.randn(16, 20, requires_grad=True)
+    loss = (model(x) * torch.arange(30.0)).softmax(1).sum(0).var()
+    loss.backward()
+    return [loss.item(), *[p.grad.numpy().tobytes() for p in (x, *model.parameters())]]
+
+first = last = step()
+while matmul._way is matmul._first_way:
+    last = step()
+    time.sleep(0.01)
+print(first == last == step(), set(compiled) & {each.function for each in usual})
+"""
+
+
+def test_a_step_goes_on_while_its_launchers_are_compiled():
+    assert _run(WITHOUT, NUMBAGRAD_BACKGROUND="1") == "True set()"

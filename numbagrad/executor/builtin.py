@@ -121,6 +121,18 @@ def _request_usual() -> None:
         library.request(described(*each))
 
 
+def at_hand(function: str, module: str = "launch") -> bool:
+    """Whether a launcher can be had without a stall; if not, another process compiles it meanwhile.
+
+    Python does the same until then, with the same kernels over the same parts. True as well where
+    no other process compiles, and while somebody asks which kernels are looked up.
+    """
+    if library.listener is not None or library.ready([described(function, module)]):
+        return True
+    _request_usual()
+    return False
+
+
 def described(function: str, module: str = "launch") -> library.HandWritten:
     """A launcher as ``library.ready`` is asked for it."""
     return library.HandWritten(f"native.{module}", function, _FASTCALL_SIGNATURE, code="calls")

@@ -16,7 +16,7 @@ from numpy import ndarray
 from ..backend import foreign, shared_by
 from ..native.array_launch_layout import HandWrittenTable
 from . import capture
-from .builtin import launcher, make_builtin, runtime
+from .builtin import at_hand, launcher, make_builtin, runtime
 from .cache import library
 from .mode import NATIVE
 
@@ -69,7 +69,7 @@ class HandWrittenKernel:
         launch_args = tuple(
             [word if word.__class__ is ndarray else int(word) for word in launch_args]
         )
-        if not NATIVE:
+        if not NATIVE or not at_hand("launch_hand_written", "array_launch"):
             self._run_directly(total, launch_args)
         elif not self._launcher()(total, grain, *launch_args):
             raise AssertionError(f"{self.name}: the launcher refuses arrays and ints")

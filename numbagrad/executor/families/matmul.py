@@ -16,7 +16,15 @@ from ...backend import shared_by
 from ...native import layout
 from ...native.layout import MatmulTable
 from .. import capture
-from ..builtin import LaunchMiss, Repairs, launcher, leave_to_capture, make_builtin, runtime
+from ..builtin import (
+    LaunchMiss,
+    Repairs,
+    at_hand,
+    launcher,
+    leave_to_capture,
+    make_builtin,
+    runtime,
+)
 from ..cache import library
 from ..mode import NATIVE
 from ..plan import direct
@@ -73,7 +81,7 @@ def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
         try:
             if capture.active is not None:
                 leave_to_capture()
-            return (_launcher()[0] if NATIVE else _without_launcher)(a, b)
+            return _way(a, b)
         except LaunchMiss as miss:
             code = miss.args[0]
         if (where := shared_by("matmul", (a, b))) is not None:
@@ -127,8 +135,23 @@ def unrounded(a: Array, b: Array) -> Array:
     return matmul(widened(a), widened(b)) if made is None else made
 
 
-def _without_launcher(a: Array, b: Array) -> Array:
-    return direct.product(a, b)
+def _first_way(a: Array, b: Array) -> Array:
+    """The product without a launcher, until there is one."""
+    global _way
+    if not NATIVE or not at_hand("matmul", "matmul_launch"):
+        return direct.product(a, b)
+    _way = _launcher()[0]
+    return _way(a, b)
+
+
+#: What multiplies two stacks of float32 or float64: the launcher, as soon as it is there.
+_way: Callable[[Array, Array], Array] = _first_way
+
+
+@library.when_forgetting
+def _forget_way() -> None:
+    global _way
+    _way = _first_way
 
 
 def _general(a: Array, b: Array) -> Array:

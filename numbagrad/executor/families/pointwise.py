@@ -29,6 +29,7 @@ from ..builtin import (
     KernelTable,
     LaunchMiss,
     Repairs,
+    at_hand,
     launcher,
     leave_to_capture,
     make_builtin,
@@ -41,6 +42,9 @@ from ..plan.dtypes import DtypeRules, OperandCode, code_of
 from ..plan.forms import broadcast_operands
 from ..plan.formula_kernels import code_of_kernel, kernel_source, told_apart
 from ..plan.sharing import check_written_once, refuse_overlap, separate
+
+#: The launcher of operands that are broadcast, or do not lie in order.
+_GENERAL = "pointwise_general", "broadcast"
 
 _NUMBERS = {
     native_layout.PYTHON_BOOL: bool,
@@ -132,18 +136,26 @@ class PointwiseProgram:
                     self.formula = formula
         return formula
 
+    def _call_directly(self, *operands: Any) -> Any:
+        return direct.pointwise(self, operands, None)
+
+    def _write_directly(self, *operands: Any) -> None:
+        direct.pointwise(self, operands[:-1], operands[-1])
+
+    def _without_launcher(self, into: bool) -> Callable[..., Any]:
+        """What ``call`` or ``into`` does, in Python."""
+        way = self._write_directly if into else self._call_directly
+        return _looking_for_zeros(way) if self.refuses_zero_divisors else way
+
     def _set_up(self) -> None:
         """Make the launchers, when the operator is first called outside of a recording."""
         formula = self.prepare()
         with library.lock:
             if self._is_set_up:
                 return
-            call: Callable[..., Any]
-            into: Callable[..., Any]
-            if not NATIVE:
-                call = lambda *operands: direct.pointwise(self, operands, None)  # noqa: E731
-                into = lambda *given: direct.pointwise(self, given[:-1], given[-1])  # noqa: E731
-            else:
+            call: Callable[..., Any] = self._call_directly
+            into: Callable[..., Any] = self._write_directly
+            if NATIVE:
                 outputs = len(formula.outputs)
                 tables = (
                     KernelTable(outputs, self.grain),
@@ -158,18 +170,22 @@ class PointwiseProgram:
             self._is_set_up = True
 
     def _first_call(self, *operands: Any) -> Any:
-        self._leave_or_set_up()
-        return self.call(*operands)
+        way = self.call if self._leave_or_set_up() else self._without_launcher(into=False)
+        return way(*operands)
 
     def _first_into(self, *operands: Any) -> Any:
-        self._leave_or_set_up()
-        return self.into(*operands)
+        way = self.into if self._leave_or_set_up() else self._without_launcher(into=True)
+        way(*operands)
 
-    def _leave_or_set_up(self) -> None:
+    def _leave_or_set_up(self) -> bool:
+        """Whether the launchers are there now: another process may be compiling them."""
         self.prepare()
         if NATIVE:
             leave_to_capture()
+            if not at_hand("pointwise"):
+                return False
         self._set_up()
+        return True
 
     def key_of(self, operands: Sequence[Any]) -> int | None:
         """The key of a signature; None if no launcher takes these operands as they are."""
@@ -207,13 +223,16 @@ class PointwiseProgram:
         repairs = Repairs(self.name)
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
+            way = self.into if into else self.call
             if code == native_layout.MISS_CAPTURE:
                 if made := capture.hand_over("pointwise", self, operands, into):
                     return made[0]
+            elif code == native_layout.MISS_GENERAL and not at_hand(*_GENERAL):
+                way = self._without_launcher(into)
             else:
                 operands = self._repaired(repairs, code, operands, into)
             try:
-                return (self.into if into else self.call)(*operands)
+                return way(*operands)
             except LaunchMiss as again:
                 code = again.args[0]
 
@@ -251,7 +270,7 @@ class PointwiseProgram:
         """Operands that the launcher can take, or the error that says why there are none."""
         inputs = operands[:-1] if into else operands
         if code == native_layout.MISS_GENERAL:
-            address = launcher("pointwise_general", "broadcast")
+            address = launcher(*_GENERAL)
             runtime().general = address
             return operands
         if code == native_layout.MISS_OPERAND:

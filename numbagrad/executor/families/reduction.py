@@ -25,7 +25,15 @@ from ...kernels.vector_math import CPU_LOWERING
 from ...native import layout as native_layout
 from ...type_names import given_for_tensor
 from .. import capture
-from ..builtin import KernelTable, LaunchMiss, Repairs, launcher, leave_to_capture, make_builtin
+from ..builtin import (
+    KernelTable,
+    LaunchMiss,
+    Repairs,
+    at_hand,
+    launcher,
+    leave_to_capture,
+    make_builtin,
+)
 from ..cache import library
 from ..mode import NATIVE
 from ..plan import direct
@@ -110,10 +118,13 @@ class ReductionProgram:
 
     def _first_call(self, *arguments: Any) -> Array:
         leave_to_capture()
+        function = "reduce_all" if self.outputs == 1 else "reduce"
+        if not at_hand(function, "reduction_launch"):
+            return self._call_directly(*arguments)
         with library.lock:
             if self._table is None:
                 table = KernelTable(self.outputs, reduction_layout.GRAIN)
-                self._install("reduce_all" if self.outputs == 1 else "reduce", table)
+                self._install(function, table)
                 self._table = table
         return self.call(*arguments)
 
@@ -130,9 +141,13 @@ class ReductionProgram:
         repairs = Repairs(self.definition.name)
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
+            is_general = code == native_layout.MISS_GENERAL
             if code == native_layout.MISS_CAPTURE:
                 if made := capture.hand_over("reduce", self, arguments):
                     return made[0]
+            elif is_general and not at_hand("reduce", "reduction_launch"):
+                made_directly: Array = self._call_directly(*arguments)
+                return made_directly
             else:
                 repairs.add(code, arguments)
                 self._compile(code, arguments[0])

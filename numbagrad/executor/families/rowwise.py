@@ -26,7 +26,15 @@ from ...kernels.rowwise import scan as rowwise
 from ...kernels.vector_math import cpu_lowering
 from ...native import layout as native_layout
 from .. import capture
-from ..builtin import KernelTable, LaunchMiss, Repairs, launcher, leave_to_capture, make_builtin
+from ..builtin import (
+    KernelTable,
+    LaunchMiss,
+    Repairs,
+    at_hand,
+    launcher,
+    leave_to_capture,
+    make_builtin,
+)
 from ..cache import library
 from ..mode import NATIVE
 from ..plan import direct
@@ -57,6 +65,8 @@ class RowwiseProgram:
 
     def _first_call(self, *arguments: Any) -> Any:
         leave_to_capture()
+        if not at_hand("along", "rowwise_launch"):
+            return self._call_directly(*arguments)
         with library.lock:
             if self._table is None:
                 table = KernelTable(self.outputs, rowwise.GRAIN)

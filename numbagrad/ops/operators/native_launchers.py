@@ -160,10 +160,13 @@ def _install() -> None:
 
 
 _of_formulas = Deferred(
-    dict.fromkeys(
-        ("pointwise_recorded", "pointwise_gradients", "pointwise_into", "attach", "repeated"),
-        "pointwise_operator",
-    ),
+    {
+        "pointwise": "launch",  # which the others call
+        **dict.fromkeys(
+            ("pointwise_recorded", "pointwise_gradients", "pointwise_into", "attach", "repeated"),
+            "pointwise_operator",
+        ),
+    },
     _install,
 )
 _of_operators = Deferred(

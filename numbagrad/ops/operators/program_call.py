@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.record import row_of, write_list
-from ...executor.builtin import launcher, make_builtin
+from ...executor.builtin import at_hand, launcher, make_builtin
 from ...executor.plan.operations import Array, may_raise
 from ...native.replay_layout import Passed, ReplayTable, Result
 from ...program import timing
@@ -38,6 +38,8 @@ class ProgramCall:
         )
         first = _Native(program)
         self._run: Callable[..., tuple[Array, ...]] = first.run
+        if not first.is_compiled:
+            self._run = self._run_first
         self._long = first.long
         #: Whether it may raise.
         self._checks = any(map(may_raise, program.operations))
@@ -52,6 +54,17 @@ class ProgramCall:
             return self._run_with(native, tensors)
         finally:
             self._free.append(native)
+
+    def _run_first(self, recording: bool, *tensors: Tensor) -> tuple[Array, ...]:
+        """Run a program of which the builtin is not there yet, and look whether it is by now."""
+        native = self._take()
+        try:
+            made = native.run(recording, *tensors)
+        finally:
+            self._free.append(native)
+        if native.is_compiled:
+            self._run = native.run
+        return made
 
     def _take(self) -> _Native:
         """A program that nobody else runs."""
@@ -122,9 +135,9 @@ def describe(table: ReplayTable, program: Program, arguments: int) -> Any:
 
 
 class _Native:
-    """One program and its builtin."""
+    """One program and its builtin; Python runs it while another process compiles that."""
 
-    __slots__ = ("program", "run", "long", "_kept")
+    __slots__ = ("program", "run", "long", "is_compiled", "_kept", "_table")
 
     def __init__(self, program: Program):
         table = ReplayTable()
@@ -132,7 +145,23 @@ class _Native:
         table.arguments.count = len(program.given)
         self.program = program
         self.long = is_long(program)
-        self.run = make_builtin("composite", launcher("replay", "replay"), table)
+        self.is_compiled = False
+        self._table = table
+        self.run: Callable[..., tuple[Array, ...]] = self._run_in_python
+        self._look()
+
+    def _look(self, at_once: bool = False) -> None:
+        """Use the builtin if it is there, or wanted ``at_once``."""
+        if at_once or at_hand("replay", "replay"):
+            self.run = make_builtin("composite", launcher("replay", "replay"), self._table)
+            self.is_compiled = True
+
+    def _run_in_python(self, recording: bool, *tensors: Tensor) -> tuple[Array, ...]:
+        # The builtin has the error for tensors that were taken away from a node.
+        self._look(at_once=len(tensors) != len(self.program.given))
+        if self.is_compiled:
+            return self.run(recording, *tensors)
+        return tuple(self.program.run([x._array for x in tensors]))
 
 
 __all__ = ["ProgramCall", "describe", "is_long"]
