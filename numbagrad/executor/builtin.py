@@ -21,7 +21,7 @@ from ..native.c_structures import new_builtin, numpy_function
 from ..native.layout import LaunchTable, Runtime, Slot, Slots
 from ..type_names import type_name
 from . import capture
-from .cache import library
+from .cache import background, library
 from .memory import buffers as memory
 from .mode import NATIVE
 from .threads import pool
@@ -127,7 +127,9 @@ def at_hand(function: str, module: str = "launch") -> bool:
     Python does the same until then, with the same kernels over the same parts. True as well where
     no other process compiles, and while somebody asks which kernels are looked up.
     """
-    if library.listener is not None or library.ready([described(function, module)]):
+    if library.listener is not None or not background.has_core():
+        return True
+    if library.ready([described(function, module)]):
         return True
     _request_usual()
     return False

@@ -144,7 +144,7 @@ def _first_way(a: Array, b: Array) -> Array:
     return _way(a, b)
 
 
-#: What multiplies two stacks of float32 or float64: the launcher, as soon as it is there.
+#: The product of two stacks of float32 or float64: the launcher, as soon as it is there.
 _way: Callable[[Array, Array], Array] = _first_way
 
 

@@ -143,9 +143,15 @@ class PointwiseProgram:
         direct.pointwise(self, operands[:-1], operands[-1])
 
     def _without_launcher(self, into: bool) -> Callable[..., Any]:
-        """What ``call`` or ``into`` does, in Python."""
+        """Python for ``call`` or ``into``, which does the same."""
         way = self._write_directly if into else self._call_directly
         return _looking_for_zeros(way) if self.refuses_zero_divisors else way
+
+    def _way_after(self, code: int, into: bool) -> Callable[..., Any]:
+        """The launcher, for a call whose miss was repaired; Python as long as one is missing."""
+        if code == native_layout.MISS_GENERAL and not runtime().general:
+            return self._without_launcher(into)
+        return self.into if into else self.call
 
     def _set_up(self) -> None:
         """Make the launchers, when the operator is first called outside of a recording."""
@@ -223,16 +229,13 @@ class PointwiseProgram:
         repairs = Repairs(self.name)
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
-            way = self.into if into else self.call
             if code == native_layout.MISS_CAPTURE:
                 if made := capture.hand_over("pointwise", self, operands, into):
                     return made[0]
-            elif code == native_layout.MISS_GENERAL and not at_hand(*_GENERAL):
-                way = self._without_launcher(into)
             else:
                 operands = self._repaired(repairs, code, operands, into)
             try:
-                return way(*operands)
+                return self._way_after(code, into)(*operands)
             except LaunchMiss as again:
                 code = again.args[0]
 
@@ -251,6 +254,8 @@ class PointwiseProgram:
         self, repairs: Repairs, code: int, operands: tuple[Any, ...], into: bool
     ) -> tuple[Any, ...]:
         """Operands to call with again, once the kernel is there that was missing, if one was."""
+        if code == native_layout.MISS_GENERAL and not at_hand(*_GENERAL):
+            return operands
         if code < 0:
             taken = self._repair(code, operands, into)
             repairs.add(code, operands)

@@ -141,20 +141,23 @@ class ReductionProgram:
         repairs = Repairs(self.definition.name)
         code = miss.args[0]  # the exception itself would be in a cycle with this frame
         while True:
-            is_general = code == native_layout.MISS_GENERAL
             if code == native_layout.MISS_CAPTURE:
                 if made := capture.hand_over("reduce", self, arguments):
                     return made[0]
-            elif is_general and not at_hand("reduce", "reduction_launch"):
-                made_directly: Array = self._call_directly(*arguments)
-                return made_directly
-            else:
-                repairs.add(code, arguments)
-                self._compile(code, arguments[0])
+            elif not self._repair(repairs, code, arguments):
+                return self._call_directly(*arguments)
             try:
                 return self.call(*arguments)
             except LaunchMiss as again:
                 code = again.args[0]
+
+    def _repair(self, repairs: Repairs, code: int, arguments: tuple[Any, ...]) -> bool:
+        """Compile what a call missed; False for a launcher that another process compiles."""
+        if code == native_layout.MISS_GENERAL and not at_hand("reduce", "reduction_launch"):
+            return False
+        repairs.add(code, arguments)
+        self._compile(code, arguments[0])
+        return True
 
     def _special_way(self, array: Array) -> Callable[..., Array] | None:
         """The function that reduces an array no kernel of the CPU takes; None for others."""
