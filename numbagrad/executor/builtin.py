@@ -117,8 +117,16 @@ def _request_usual() -> None:
 
     A wheel brings them; a checkout has none, nor has a CPU that no kernels were compiled ahead for.
     """
-    for each in _USUAL:
+    for each in _USUAL if compiles_ahead() else ():
         library.request(described(*each))
+
+
+def compiles_ahead() -> bool:
+    """Whether other processes compile what this one is about to need.
+
+    One that was told to use one thread, as those that load data, does all by itself at first.
+    """
+    return pool.get_num_threads() > 1 and background.has_core()
 
 
 def at_hand(function: str, module: str = "launch") -> bool:
@@ -127,7 +135,7 @@ def at_hand(function: str, module: str = "launch") -> bool:
     Python does the same until then, with the same kernels over the same parts. True as well where
     no other process compiles, and while somebody asks which kernels are looked up.
     """
-    if library.listener is not None or not background.has_core():
+    if library.listener is not None or not compiles_ahead():
         return True
     if library.ready([described(function, module)]):
         return True

@@ -73,23 +73,13 @@ def _most_processes() -> int:
 
 
 def has_core() -> bool:
-    """Whether processes compile what this one, which uses several threads, is about to need.
-
-    One that was told to use one thread, as those that load data, does all by itself at first.
-    """
-    from ..threads.pool import get_num_threads
-
-    return _may_start() and get_num_threads() > 1
-
-
-def _may_start() -> bool:
     """Whether there is a core for another process, and one may be started."""
     return ENABLED and not _shared.refused and _cpus() > 1
 
 
 def can_help(kernels: int) -> bool:
     """Whether so many kernels are there sooner with the help of other processes."""
-    if not _may_start():
+    if not has_core():
         return False
     return kernels >= (2 if _shared.processes else KERNELS_WORTH_A_PROCESS)
 
@@ -101,7 +91,7 @@ def request(key: str, kernel: Any) -> bool:
         key: under which its object file is kept on this CPU.
         kernel: a ``library.Kernel``.
     """
-    if not _may_start():
+    if not has_core():
         return False
     with _shared.changed:
         if key in _shared.known:

@@ -21,7 +21,8 @@ from ...autograd.hooks import creation_hooks
 from ...autograd.hooks.saved_hooks import HookedTensor
 from ...dispatch import layers
 from ...executor import capture
-from ...executor.cache import background, library
+from ...executor.builtin import compiles_ahead
+from ...executor.cache import library
 from ...executor.plan.forms import Form
 from ...executor.plan.operations import Operation, Pointwise
 from ...interrupts import uninterrupted
@@ -49,7 +50,7 @@ def foresee(node: Any, results: Sequence[Tensor | None]) -> None:
     """
     global _seen
     _seen = library.compiled()
-    if _seen < _MANY or not background.has_core() or not _is_ordinary(node, results):
+    if _seen < _MANY or not compiles_ahead() or not _is_ordinary(node, results):
         return
     with uninterrupted():
         library.request_missing(_lookups(node, results))
