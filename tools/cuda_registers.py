@@ -9,7 +9,9 @@ compiles each to PTX for sm_80 and sm_90, and assembles that with ptxas. Needs n
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.util
+import json
 import pathlib
 import re
 import shutil
@@ -19,9 +21,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 
 import numbagrad as torch
-from numbagrad.cuda.driver import chosen
+from numbagrad.cuda.driver import chosen, compiling
 from numbagrad.cuda.driver.offline import Offline
 from numbagrad.cuda.driver.source import Source
+from numbagrad.executor.cache import library
 
 ROOT = pathlib.Path(__file__).parent.parent
 ARCHITECTURES = ((8, 0), (9, 0))
@@ -54,10 +57,21 @@ def ptxas() -> str:
 
 
 def assembled(source: Source, architecture: tuple[int, int]) -> Report:
-    """Compile a kernel to PTX and assemble that."""
-    from numbagrad.cuda.driver.compiling import compile_to_ptx
+    """What ptxas says of a kernel for an architecture; kept on disk with the kernels.
 
-    text, _ = compile_to_ptx(source, architecture)
+    A run that was ended is therefore taken up again where it was.
+    """
+    key = f"{compiling.cubin_key(source, architecture)}-{version().replace(' ', '-')}"
+    kept = library.cache().read(key)
+    if kept is None:
+        made = assemble(compiling.compile_to_ptx(source, architecture)[0], architecture)
+        kept = json.dumps(dataclasses.asdict(made)).encode()
+        library.cache().write(key, kept)
+    return Report(**json.loads(kept))
+
+
+def assemble(text: str, architecture: tuple[int, int]) -> Report:
+    """Assemble PTX, and read what ptxas says of it."""
     major, minor = architecture
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "kernel.ptx")
@@ -76,6 +90,14 @@ def assembled(source: Source, architecture: tuple[int, int]) -> Report:
         number(r"Used (\d+) registers"), number(r"(\d+) bytes stack frame"), spills,
         number(r"(\d+) bytes smem"),
     )  # fmt: skip
+
+
+@functools.cache
+def version() -> str:
+    """The release of ptxas."""
+    made = subprocess.run([ptxas(), "--version"], capture_output=True, text=True, check=True)
+    found = re.search(r"release [\d.]+, V[\d.]+", made.stdout)
+    return found[0] if found else "?"
 
 
 def noted(calls: Callable[[], None]) -> list[Source]:
@@ -242,13 +264,11 @@ def main() -> None:
     # One text may have several names, in its first line.
     sources = list({x.text.partition("\n")[2]: x for x in sources}.values())
     print(len(sources), "kernels", flush=True)
-    made = subprocess.run([ptxas(), "--version"], capture_output=True, text=True, check=True)
-    version = re.search(r"release [\d.]+, V[\d.]+", made.stdout)
     lines = [
         "# Kernels for GPUs, as ptxas assembles them",
         "",
         "Written by `python tools/cuda_registers.py`, which needs no GPU: nothing here was run.",
-        f"ptxas {version[0] if version else '?'}. Kernels: products of four dtypes, a convolution,",
+        f"ptxas {version()}. Kernels: products of four dtypes, a convolution,",
         "poolings, attention of several dtypes and widths, random numbers, steps of optimizers,",
         "losses of classes and sequences, steps of recurrent layers,",
         "and those of the operator table with float32, forward and backward, as made for 132",

@@ -40,7 +40,7 @@ class CudaArray(StridedArray):
             "typestr": self.dtype.str,
             "data": (self.address, False),
             "version": 3,
-            "stream": driver().stream_number,
+            "stream": driver().stream_number(self.block.device),
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -49,4 +49,5 @@ class CudaArray(StridedArray):
 
     def __dlpack__(self, **options: Any) -> Any:
         """A capsule of this memory (DLPack), made by CuPy."""
-        return driver().as_cupy(self).__dlpack__(**options)
+        with driver().library(self.block.device):  # whose stream the reader's waits for
+            return driver().as_cupy(self).__dlpack__(**options)

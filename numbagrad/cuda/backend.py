@@ -110,9 +110,9 @@ class CudaBackend(PlannedBackend):
 
     def from_host(self, array: np.ndarray[Any, Any]) -> CudaArray:
         """See :class:`Backend`: one upload."""
-        return self._upload(array, True)
+        return self._upload(array, False)
 
-    def _upload(self, array: np.ndarray[Any, Any], waits: bool) -> CudaArray:
+    def _upload(self, array: np.ndarray[Any, Any], later: bool) -> CudaArray:
         form = dense(array.shape, array.dtype, [array])
         host = array
         if form.strides != array.strides:
@@ -120,12 +120,16 @@ class CudaBackend(PlannedBackend):
             host[...] = array
         made = self.allocate(*form)
         foreach.flush()
-        driver().upload(made.address, host.ctypes.data, host.nbytes, made.block.device, waits)
+        position = made.address, host.ctypes.data, host.nbytes
+        if later:
+            driver().upload_later(*position, host, made.block.device)
+        else:
+            driver().upload(*position, made.block.device)
         return made
 
     def constant(self, array: np.ndarray[Any, Any]) -> CudaArray:
         """See :class:`Backend`: an upload that nobody waits for."""
-        return self._upload(array, is_pinned(array))
+        return self._upload(array, not is_pinned(array))  # pinned memory may be written again
 
     def from_host_later(self, array: np.ndarray[Any, Any]) -> CudaArray:
         """See :class:`Backend`: pinned memory without gaps is read when the stream gets there."""
@@ -134,7 +138,8 @@ class CudaBackend(PlannedBackend):
             return self.from_host(array)
         made = self.allocate(*form)
         position = made.address, array.ctypes.data, array.nbytes
-        driver().upload_pinned(*position, array, made.block.device)
+        foreach.flush()
+        driver().upload_later(*position, array, made.block.device)
         return made
 
     def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -158,7 +163,10 @@ class CudaBackend(PlannedBackend):
         strides = given.get("strides") or contiguous(shape, dtype).strides
         low, high = bounds(Form(shape, tuple(strides), dtype))
         address, _ = given["data"]
-        index = driver().device_of(int(address))
+        index = driver().device_of(int(address)) if address else driver().current
+        stream = given.get("stream")
+        if stream is not None:
+            driver().queue_behind(stream, index, index)
         block = Adopted(int(address) + low, high - low, index, described)
         return CudaArray(block, -low, shape, strides, dtype)
 
@@ -187,7 +195,7 @@ class CudaBackend(PlannedBackend):
         host = np.ndarray(form.shape, form.dtype, memory, 0, form.strides)
         foreach.flush()
         position = host.ctypes.data, array.address, host.nbytes
-        driver().download_pinned(*position, host, array.block.device)
+        driver().download_later(*position, host, array.block.device)
         return host
 
     def new(self, form: Form, like: CudaArray) -> CudaArray:
@@ -206,7 +214,8 @@ class CudaBackend(PlannedBackend):
         own = self.in_order(source)
         foreach.flush()
         there = self._new(contiguous(source.shape, source.dtype), target.block.device)
-        driver().move(there.address, own.address, own.nbytes, own.block.device)
+        devices = own.block.device, there.block.device
+        driver().move(there.address, own.address, own.nbytes, *devices)
         self.copy(target, there)
 
     def synchronise(self) -> None:
@@ -342,11 +351,16 @@ class CudaBackend(PlannedBackend):
         def run(arrays: Mapping[Any, tuple[CudaArray, int]], numbers: Any) -> None:
             starts = {id(x): array.address - at for x, (array, at) in arrays.items()}
             index = next(iter(arrays.values()))[0].block.device
+            scratch = launches.Scratch(index)
+
+            def start_of(memory: Any) -> int:
+                return scratch.address_of(memory) if memory.is_scratch else starts[id(memory)]
+
             for part in made:
                 if isinstance(part, foreach.Batch):
-                    part.run(lambda memory: starts[id(memory)], numbers)
+                    part.run(start_of, numbers)
                 else:
-                    launches.run(part, lambda memory: starts[id(memory)], numbers, index)
+                    launches.run(part, start_of, numbers, index, scratch)
 
         return run
 

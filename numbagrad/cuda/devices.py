@@ -111,7 +111,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Whether one GPU reads the memory of another; copies between them need no such thing."""
-    return index_of(device) == index_of(peer_device)
+    return bool(driver_for().reaches(index_of(device), index_of(peer_device)))
 
 
 class device:

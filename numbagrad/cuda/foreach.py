@@ -335,5 +335,5 @@ def _uploaded(table: bytes, device: int) -> Any:
     where = driver()
     cells = np.frombuffer(table, np.uint8)
     block = where.allocate(len(table), device)
-    where.upload(block.address, cells.ctypes.data, len(table), device, False)
+    where.upload_later(block.address, cells.ctypes.data, len(table), cells, device)
     return block

@@ -85,27 +85,41 @@ def bits_of(value: Any, dtype: str) -> int:
 before_launches: list[Callable[[], None]] = []
 
 
+class Scratch:
+    """Memory that launches hand to one another, taken from a device when it is first asked for."""
+
+    def __init__(self, device: int):
+        self.device = device
+        self._blocks: dict[int, Any] = {}
+
+    def address_of(self, memory: Memory) -> int:
+        """Where a piece of it begins."""
+        block = self._blocks.get(id(memory))
+        if block is None:
+            block = self._blocks[id(memory)] = driver().allocate(memory.nbytes, self.device)
+        return int(block.address)
+
+
 def run(
     launches: Sequence[Launch],
     start_of: Callable[[Memory], int],
     numbers: Sequence[Any] = (),
     device: int = 0,
+    scratch: Scratch | None = None,
 ) -> None:
-    """Run launches one after another; ``start_of`` gives the address of a block of memory."""
+    """Run launches one after another; ``start_of`` gives the address of a block of memory.
+
+    ``scratch`` is given where they are a part of a program, whose parts share it.
+    """
     for run_before in before_launches:
         run_before()
     where = driver()
-    scratch: dict[int, Any] = {}  # what launches hand to one another
+    scratch = Scratch(device) if scratch is None else scratch
     for launch in launches:
         launch_args = list(launch.launch_args)
         for word, memory, offset in launch.addresses:
-            if memory.is_scratch:
-                block = scratch.get(id(memory))
-                if block is None:
-                    block = scratch[id(memory)] = where.allocate(memory.nbytes, device)
-                launch_args[word] = block.address + offset
-            else:
-                launch_args[word] = start_of(memory) + offset
+            address = (scratch.address_of if memory.is_scratch else start_of)(memory)
+            launch_args[word] = address + offset
         for word, number, dtype in launch.numbers:
             value = numbers[number.index] if isinstance(number, Number) else number
             launch_args[word] = bits_of(value, dtype)

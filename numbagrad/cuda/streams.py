@@ -51,12 +51,12 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait for all that was queued."""
-        driver_for().wait_for_stream(self.cuda_stream)
+        driver_for().wait_for_stream(self.cuda_stream, self.device_index)
         raise_failure()
 
     def query(self) -> bool:
         """Whether all that was queued is done."""
-        return bool(driver_for().is_stream_done(self.cuda_stream))
+        return bool(driver_for().is_stream_done(self.cuda_stream, self.device_index))
 
     def record_event(self, event: Event | None = None) -> Event:
         """Queue an event."""
@@ -108,16 +108,18 @@ class Event:
     def record(self, stream: Stream | None = None) -> None:
         """Queue it, by default in the current stream."""
         found = driver_for()
-        if self.cuda_event is None:
-            self.cuda_event = found.new_event(self._timing)
         stream = current_stream() if stream is None else stream
-        found.record_event(self.cuda_event, stream.cuda_stream)
+        if self.cuda_event is None:
+            self.cuda_event = found.new_event(self._timing, stream.device_index)
+        found.record_event(self.cuda_event, stream.cuda_stream, stream.device_index)
 
     def wait(self, stream: Stream | None = None) -> None:
         """Have what is queued later in a stream wait for it."""
         if self.cuda_event is not None:
             stream = current_stream() if stream is None else stream
-            driver_for().wait_for_event(self.cuda_event, stream.cuda_stream)
+            driver_for().queue_behind_event(
+                self.cuda_event, stream.cuda_stream, stream.device_index
+            )
 
     def query(self) -> bool:
         """Whether it has happened, or was never queued."""
@@ -147,11 +149,11 @@ class StreamContext:
 
     def __init__(self, stream: Stream | None):
         self.stream = stream
-        self._before: Stream | None = None
+        self._before: tuple[int, Stream] | None = None
 
     def __enter__(self) -> None:
         if self.stream is not None:
-            self._before = current_stream(self.stream.device_index)
+            self._before = driver_for().current, current_stream(self.stream.device_index)
             set_stream(self.stream)
 
     def __exit__(
@@ -161,7 +163,9 @@ class StreamContext:
         traceback: TracebackType | None,
     ) -> None:
         if self._before is not None:
-            set_stream(self._before)
+            index, stream = self._before
+            set_stream(stream)
+            driver_for().current = index
 
 
 def stream(stream: Stream | None) -> StreamContext:
@@ -181,5 +185,7 @@ def default_stream(device: Any = None) -> Stream:
 
 
 def set_stream(stream: Stream) -> None:
-    """Choose the current stream of its GPU for this thread."""
-    driver_for().set_stream(stream.device_index, stream.cuda_stream)
+    """Choose a stream, and its GPU, as the current ones of this thread."""
+    found = driver_for()
+    found.set_stream(stream.device_index, stream.cuda_stream)
+    found.current = stream.device_index

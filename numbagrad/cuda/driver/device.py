@@ -97,6 +97,11 @@ class Block:
             self._driver.free(self.address, self.nbytes, self.device, self._stream)
 
 
+def _device(index: int) -> Any:
+    """A device as the driver names it."""
+    return checked(cu.cuDeviceGet(index))
+
+
 class _Stream(NamedTuple):
     """A stream as other libraries take it."""
 
@@ -112,8 +117,6 @@ class _Current(threading.local):
     def __init__(self) -> None:
         self.device = 0
         self.streams: dict[int, int] = {}
-        #: The device whose context this thread has.
-        self.bound = -1
 
 
 class Device:
@@ -142,6 +145,8 @@ class Device:
         self._made_streams: dict[int, tuple[int, int]] = {}
         #: Memory of the host that copies under way read or write, each with an event behind it.
         self._in_use: list[tuple[int, Any]] = []
+        #: Pinned memory that nobody has, by its size: to lock and unlock memory takes long.
+        self._idle_pinned: dict[int, list[int]] = {}
 
     # --- devices and streams ---
 
@@ -153,18 +158,22 @@ class Device:
     @current.setter
     def current(self, index: int) -> None:
         self._current.device = index
+        self.bind(index)  # other libraries use the device of the context
 
     def bind(self, index: int) -> None:
-        """Make the primary context of a device that of this thread."""
-        if self._current.bound == index:
-            return
-        with self._lock:
-            if index not in self._contexts:
-                device = checked(cu.cuDeviceGet(index))
-                self._contexts[index] = checked(cu.cuDevicePrimaryCtxRetain(device))
-                self._keep_memory(index)
-        checked(cu.cuCtxSetCurrent(self._contexts[index]))
-        self._current.bound = index
+        """Make the primary context of a device that of this thread, whichever others chose."""
+        checked(cu.cuCtxSetCurrent(self._context(index)))
+
+    def _context(self, index: int) -> Any:
+        """The primary context of a device."""
+        found = self._contexts.get(index)
+        if found is None:
+            with self._lock:
+                if index not in self._contexts:
+                    self._contexts[index] = checked(cu.cuDevicePrimaryCtxRetain(_device(index)))
+                    self._keep_memory(index)
+                found = self._contexts[index]
+        return found
 
     def stream(self, index: int | None = None) -> int:
         """The handle of the current stream of a device; 0 is the default one."""
@@ -174,10 +183,9 @@ class Device:
         """Choose the stream of a device for this thread."""
         self._current.streams[index] = handle
 
-    @property
-    def stream_number(self) -> int:
-        """The current stream as ``__cuda_array_interface__`` has it, where 1 is the default."""
-        return self.stream() or 1
+    def stream_number(self, index: int) -> int:
+        """The stream of a device as ``__cuda_array_interface__`` has it, where 1 is the default."""
+        return self.stream(index) or 1
 
     def new_stream(self, index: int, priority: int = 0) -> int:
         """The handle of a new stream that does not wait for the default one."""
@@ -195,41 +203,53 @@ class Device:
         with self._lock:
             self._idle_streams.setdefault(self._made_streams[handle], []).append(handle)
 
-    def wait_for_stream(self, handle: int) -> None:
-        """Wait for all that was queued on a stream."""
+    def wait_for_stream(self, handle: int, index: int) -> None:
+        """Wait for all that was queued on a stream of a device."""
+        self.bind(index)
         self.waits += 1
         checked(cu.cuStreamSynchronize(cu.CUstream(handle)))
 
-    def is_stream_done(self, handle: int) -> bool:
-        """Whether all that was queued on a stream is done."""
+    def is_stream_done(self, handle: int, index: int) -> bool:
+        """Whether all that was queued on a stream of a device is done."""
+        self.bind(index)
         (code,) = cu.cuStreamQuery(cu.CUstream(handle))
         if code == cu.CUresult.CUDA_ERROR_NOT_READY:
             return False
         checked((code,))
         return True
 
-    def new_event(self, timing: bool, index: int | None = None) -> int:
-        """The handle of a new event of a device, the current one if none is named."""
+    def new_event(self, timing: bool, index: int) -> int:
+        """The handle of a new event, which streams of one device can record."""
         flags = cu.CUevent_flags
         chosen = flags.CU_EVENT_DEFAULT if timing else flags.CU_EVENT_DISABLE_TIMING
-        self.bind(self.current if index is None else index)
+        self.bind(index)
         return int(checked(cu.cuEventCreate(chosen)))
 
     def destroy_event(self, handle: int) -> None:
         """Give an event back."""
         cu.cuEventDestroy(cu.CUevent(handle))
 
-    def record_event(self, event: int, stream: int) -> None:
-        """Have an event happen when all that is queued on a stream so far is done."""
+    def record_event(self, event: int, stream: int, index: int) -> None:
+        """Have an event happen when all that is queued on a stream of its device so far is done."""
+        self.bind(index)
         checked(cu.cuEventRecord(cu.CUevent(event), cu.CUstream(stream)))
 
-    def wait_for_event(self, event: int, stream: int | None = None) -> None:
-        """Have a stream wait for an event, or this thread."""
-        if stream is None:
-            self.waits += 1
-            checked(cu.cuEventSynchronize(cu.CUevent(event)))
-        else:
-            checked(cu.cuStreamWaitEvent(cu.CUstream(stream), cu.CUevent(event), 0))
+    def wait_for_event(self, event: int) -> None:
+        """Have this thread wait for an event."""
+        self.waits += 1
+        checked(cu.cuEventSynchronize(cu.CUevent(event)))
+
+    def queue_behind_event(self, event: int, stream: int, index: int) -> None:
+        """Have what is queued on a stream of a device from here wait for an event."""
+        self.bind(index)
+        checked(cu.cuStreamWaitEvent(cu.CUstream(stream), cu.CUevent(event), 0))
+
+    def queue_behind(self, stream: int, source: int, index: int) -> None:
+        """Have the current stream of device ``index`` wait for a stream of device ``source``."""
+        event = self.new_event(False, source)
+        self.record_event(event, stream, source)
+        self.queue_behind_event(event, self.stream(index), index)
+        self.destroy_event(event)
 
     def is_event_done(self, event: int) -> bool:
         """Whether an event has happened."""
@@ -252,7 +272,7 @@ class Device:
     @functools.cache  # noqa: B019 - there is one driver
     def properties(self, index: int) -> DeviceProperties:
         """The properties of a GPU."""
-        device = checked(cu.cuDeviceGet(index))
+        device = _device(index)
         kinds = cu.CUdevice_attribute
         major, minor, processors = [
             int(checked(cu.cuDeviceGetAttribute(x, device)))
@@ -271,10 +291,14 @@ class Device:
         """Blocks that a launch has at most: several for each processor."""
         return 16 * self.properties(self.current).multi_processor_count
 
+    def reaches(self, index: int, other: int) -> bool:
+        """Whether a device can read the memory of another."""
+        return bool(checked(cu.cuDeviceCanAccessPeer(_device(index), _device(other))))
+
     # --- memory ---
 
     def _pool(self, index: int) -> Any:
-        return checked(cu.cuDeviceGetDefaultMemPool(checked(cu.cuDeviceGet(index))))
+        return checked(cu.cuDeviceGetDefaultMemPool(_device(index)))
 
     def _keep_memory(self, index: int) -> None:
         """Have the pool of a device keep what is given back, until ``empty_cache``."""
@@ -306,10 +330,16 @@ class Device:
         return Block(self, int(checked((code, address))), nbytes, index, stream)
 
     def free(self, address: int, nbytes: int, index: int, stream: int) -> None:
-        """Give memory back in the order of a stream, from whichever thread."""
+        """Give memory back in the order of a stream, from whichever thread.
+
+        The collector may call it in the middle of work on another device, whose context stays. At
+        the end of a process CUDA may be gone, and what the calls say is of no use.
+        """
         self.note(index, -nbytes)
-        self.bind(index)  # the default stream is that of the context of the thread
+        _, before = cu.cuCtxGetCurrent()
+        cu.cuCtxSetCurrent(self._contexts[index])  # the default stream is that of the context
         cu.cuMemFreeAsync(cu.CUdeviceptr(address), cu.CUstream(stream))
+        cu.cuCtxSetCurrent(before)
 
     def allocated(self, index: int) -> int:
         """Bytes in use."""
@@ -341,22 +371,16 @@ class Device:
         self.synchronise(index)
         checked(cu.cuMemPoolTrimTo(self._pool(index), 0))
 
-    def upload(
-        self, address: int, source: int, nbytes: int, index: int = 0, waits: bool = True
-    ) -> None:
-        """Copy bytes of the host to a device, behind all that is queued on its stream.
+    def upload(self, address: int, source: int, nbytes: int, index: int = 0) -> None:
+        """Copy bytes of the host to a device, behind all that is queued on its stream; and wait."""
+        self.upload_later(address, source, nbytes, None, index)
+        if nbytes:
+            self.wait_for_stream(self.stream(index), index)
 
-        The source may be written when it returns: CUDA has copied memory that is not pinned to
-        where it reads from. That of pinned memory has to be waited for (``waits``).
-        """
-        self.upload_pinned(address, source, nbytes, None, index)
-        if nbytes and waits:
-            self.wait_for_stream(self.stream(index))
-
-    def upload_pinned(
+    def upload_later(
         self, address: int, source: int, nbytes: int, owner: Any, index: int = 0
     ) -> None:
-        """Queue a copy of pinned bytes, and hold on to their owner until it is done."""
+        """Queue a copy of bytes of the host, and hold on to their owner until it is done."""
         if nbytes:
             self.bind(index)
             stream = cu.CUstream(self.stream(index))
@@ -365,11 +389,11 @@ class Device:
 
     def download(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
         """Copy bytes of a device to the host, behind all that is queued on its stream; and wait."""
-        self.download_pinned(target, address, nbytes, None, index)
+        self.download_later(target, address, nbytes, None, index)
         if nbytes:
-            self.wait_for_stream(self.stream(index))
+            self.wait_for_stream(self.stream(index), index)
 
-    def download_pinned(
+    def download_later(
         self, target: int, address: int, nbytes: int, owner: Any, index: int = 0
     ) -> None:
         """Queue a copy to pinned bytes, and hold on to their owner until it is done."""
@@ -384,7 +408,7 @@ class Device:
         if owner is None:
             return
         event = self.new_event(False, index)
-        self.record_event(event, self.stream(index))
+        self.record_event(event, self.stream(index), index)
         with self._lock:
             waiting = []
             for each in self._in_use:
@@ -394,20 +418,32 @@ class Device:
                     waiting.append(each)
             self._in_use = [*waiting, (event, owner)]
 
-    def move(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
-        """Copy bytes between places of devices; with unified addresses the driver knows which."""
+    def move(self, target: int, address: int, nbytes: int, index: int, there: int) -> None:
+        """Queue a copy to another device, between what is queued on the streams of both.
+
+        It is on the stream of the source. Neither device has to reach the other's memory.
+        """
         if nbytes:
+            self.queue_behind(self.stream(there), there, index)  # memory may be in use until then
             self.bind(index)
-            positions = cu.CUdeviceptr(target), cu.CUdeviceptr(address)
-            stream = cu.CUstream(self.stream(index))
-            checked(cu.cuMemcpyAsync(*positions, nbytes, stream))
-            checked(cu.cuStreamSynchronize(stream))  # the other device's streams do not wait
+            to, of = cu.CUdeviceptr(target), cu.CUdeviceptr(address)
+            stream, contexts = cu.CUstream(self.stream(index)), self._contexts
+            checked(cu.cuMemcpyPeerAsync(to, contexts[there], of, contexts[index], nbytes, stream))
+            self.queue_behind(self.stream(index), index, there)
 
     def allocate_pinned(self, nbytes: int) -> PinnedMemory:
-        """Memory of the host that is locked, for copies to and from devices."""
-        self.bind(self.current)
-        address = int(checked(cu.cuMemAllocHost(nbytes)))
-        return PinnedMemory(address, nbytes, lambda: cu.cuMemFreeHost(address))
+        """Memory of the host that is locked, for copies to and from devices; kept for the next.
+
+        Copies hold on to it (``_hold``), so that nothing is under way when it is given back.
+        """
+        size = 1 << max(nbytes - 1, 511).bit_length()
+        with self._lock:
+            idle = self._idle_pinned.setdefault(size, [])
+            address = idle.pop() if idle else 0
+        if not address:
+            self.bind(self.current)
+            address = int(checked(cu.cuMemAllocHost(size)))
+        return PinnedMemory(address, nbytes, lambda: idle.append(address))
 
     @functools.cached_property
     def _failed(self) -> Any:

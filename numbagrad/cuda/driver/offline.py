@@ -36,7 +36,6 @@ class Offline:
 
     is_simulated = False
     device_count, current = 1, 0
-    stream_number = None
     threads, lanes, segment = 256, 32, 16
     piece, large_product = 4096, 1 << 24
 
@@ -50,13 +49,11 @@ class Offline:
         """New memory."""
         return Block(nbytes)
 
-    def upload(
-        self, address: int, source: int, nbytes: int, index: int = 0, waits: bool = True
-    ) -> None:
+    def upload(self, address: int, source: int, nbytes: int, *other: Any) -> None:
         """Copy bytes."""
         ctypes.memmove(address, source, nbytes)
 
-    download = move = upload
+    download = move = upload_later = upload
     failure_address = 0
 
     def take_failure(self) -> int:

@@ -101,7 +101,6 @@ class Simulated:
 
     is_simulated = True
     current = 0
-    stream_number = None
     #: Threads of a block, and of a warp; blocks of a launch; elements that a thread of a reduction
     #: takes at least before the work is cut into segments.
     threads, lanes, blocks, segment = 4, 2, 3, 8
@@ -130,6 +129,10 @@ class Simulated:
         """The handle of the current stream; 0 is the default one."""
         return self._streams.get(threading.get_ident(), 0)
 
+    def stream_number(self, index: int) -> int | None:
+        """The stream that readers of memory have to wait for: none."""
+        return None
+
     def set_stream(self, index: int, handle: int) -> None:
         """Choose the stream of this thread."""
         self._streams[threading.get_ident()] = handle
@@ -138,11 +141,11 @@ class Simulated:
         """The handle of a new stream."""
         return next(self._handles)
 
-    def new_event(self, timing: bool, index: int | None = None) -> int:
+    def new_event(self, timing: bool, index: int) -> int:
         """The handle of a new event."""
         return next(self._handles)
 
-    def record_event(self, event: int, stream: int) -> None:
+    def record_event(self, event: int, stream: int, index: int) -> None:
         """Note the time."""
         self._events[event] = time.perf_counter()
 
@@ -157,21 +160,27 @@ class Simulated:
     def _nothing(self, *arguments: Any) -> None:
         """Nothing is under way."""
 
-    destroy_stream = empty_cache = _nothing
+    destroy_stream = empty_cache = queue_behind_event = queue_behind = _nothing
 
-    def wait_for_stream(self, handle: int) -> None:
+    def wait_for_stream(self, handle: int, index: int) -> None:
         """Nothing is under way; that somebody waits is counted."""
         self.waits += 1
 
-    def wait_for_event(self, event: int, stream: int | None = None) -> None:
-        """The same; a stream that waits is no wait of the host."""
-        self.waits += stream is None
+    def wait_for_event(self, event: int) -> None:
+        """The same."""
+        self.waits += 1
 
-    def is_stream_done(self, handle: int) -> bool:
-        """Whether all that was queued is done: always."""
+    def is_stream_done(self, handle: int, index: int) -> bool:
+        """Whether all that was queued on a stream is done: always."""
         return True
 
-    is_event_done = is_stream_done
+    def is_event_done(self, event: int) -> bool:
+        """Whether an event has happened: always."""
+        return True
+
+    def reaches(self, index: int, other: int) -> bool:
+        """Whether a device can read the memory of another, as CUDA says it: not of itself."""
+        return index != other
 
     # --- memory ---
 
@@ -211,11 +220,9 @@ class Simulated:
             raise memory.exhausted(nbytes, device, self.limit, used, used)
         return Block(self, nbytes, device)
 
-    def upload(
-        self, address: int, source: int, nbytes: int, index: int = 0, waits: bool = True
-    ) -> None:
+    def upload(self, address: int, source: int, nbytes: int, index: int = 0) -> None:
         """Copy bytes of the host to the device."""
-        self.waits += waits
+        self.waits += 1
         ctypes.memmove(address, source, nbytes)
 
     def download(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
@@ -223,20 +230,20 @@ class Simulated:
         self.waits += 1
         ctypes.memmove(target, address, nbytes)
 
-    def upload_pinned(
+    def upload_later(
         self, address: int, source: int, nbytes: int, owner: Any, index: int = 0
     ) -> None:
-        """Copy pinned bytes of the host to the device."""
+        """Copy bytes of the host to the device."""
         ctypes.memmove(address, source, nbytes)
 
-    def download_pinned(
+    def download_later(
         self, target: int, address: int, nbytes: int, owner: Any, index: int = 0
     ) -> None:
         """Copy bytes of the device to pinned ones of the host."""
         ctypes.memmove(target, address, nbytes)
 
-    def move(self, target: int, address: int, nbytes: int, index: int = 0) -> None:
-        """Copy bytes of the device to another place on it, or on another device."""
+    def move(self, target: int, address: int, nbytes: int, index: int, there: int) -> None:
+        """Copy bytes to another device."""
         ctypes.memmove(target, address, nbytes)
 
     def allocate_pinned(self, nbytes: int) -> PinnedMemory:

@@ -85,7 +85,8 @@ def two_devices():
 
 @pytest.mark.usefixtures("two_devices")
 def test_several_devices():
-    if torch.cuda.device_count() < 2:
+    count = torch.cuda.device_count()
+    if count < 2:
         assert torch.cuda.current_device() == 0
         return
     x = torch.ones(3, device="cuda:1")
@@ -109,8 +110,23 @@ def test_several_devices():
     assert z.grad.device.index == 1 and z.grad.tolist() == [3.0] * 3
     assert torch.cuda.memory_allocated(1) > 0
     with pytest.raises(RuntimeError, match="invalid device ordinal"):
-        torch.ones(1, device="cuda:2")
-    assert torch.cuda.can_device_access_peer(0, 0)
+        torch.ones(1, device=f"cuda:{count}")
+    assert not torch.cuda.can_device_access_peer(0, 0)  # as CUDA says it
+
+
+@pytest.mark.usefixtures("two_devices")
+def test_a_stream_brings_its_device():
+    if torch.cuda.device_count() < 2:
+        return
+    stream = torch.cuda.Stream("cuda:1")
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_device() == 1
+        x = torch.ones(3, device="cuda") * 2
+        assert x.device.index == 1
+        done = stream.record_event()
+    assert torch.cuda.current_device() == 0
+    torch.cuda.current_stream(0).wait_event(done)
+    assert x.to("cuda:0").tolist() == [2.0] * 3
 
 
 def test_the_backend_of_a_device_is_one():
