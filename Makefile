@@ -40,9 +40,13 @@ operators: $(VENV)/installed-operators
 	$(RUN) tests/parity/operator_database.py --shard $(SHARD) --record $(RECORD) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(AGAIN),--again)
 
-# Kernels for GPUs without one: in Numba's simulator, and compiled as far as ptxas.
+# Kernels for GPUs without one: in Numba's simulator, the driver on a libcuda of Python, and compiled as
+# far as ptxas.
+OF_DRIVER := memory.py interchange.py training.py
 cuda: $(VENV)/installed-cuda-test
 	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest tests/cuda/simulated $(PROCESSES)
+	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest -p cuda_library $(addprefix tests/cuda/simulated/test_,$(OF_DRIVER)) \
+		-k "not reductions and not any_size and not test_products" $(PROCESSES)
 	$(RUN) -m pytest tests/cuda/ptx $(PROCESSES)
 
 # For a machine with a GPU: the tests of the simulator on it, and what was seen in bench/RESULTS-cuda.md.

@@ -1,11 +1,11 @@
 """A ``libcuda.so.1`` whose functions are Python's: memory of the host, queues, and errors.
 
-It tries ``numbagrad/cuda/driver/device.py``, through the real cuda-bindings, where no GPU is. What is
-queued runs as late as CUDA allows: when somebody waits for it. A wait that is missing is therefore
-seen. Memory that was given back is overwritten; addresses, sizes, contexts and handles are checked,
-and kernels run in Numba's simulator. As a plugin of pytest it stands for the driver of all tests:
+It tries ``numbagrad/cuda/driver/device.py``, through the real cuda-bindings, where no GPU is. What
+is queued runs as late as CUDA allows: when somebody waits for it. A wait that is missing is
+therefore seen. Memory that was given back is overwritten; addresses, sizes, contexts and handles are
+checked, and kernels run in Numba's simulator. As a plugin of pytest it stands for the driver of all tests:
 
-    NUMBA_ENABLE_CUDASIM=1 pytest -p cuda_library tests/cuda/simulated/test_memory.py
+    NUMBA_ENABLE_CUDASIM=1 python -m pytest -p cuda_library tests/cuda/simulated/test_memory.py
 
 CuPy is not among it: ``driver/twin.py`` stands for that, as in the simulator.
 """
@@ -45,7 +45,7 @@ _POISON = 0xA5
 
 
 def shared_library() -> bytes:
-    """An ELF library of one function, ``cuGetProcAddress_v2``, which jumps to where ``slot`` says."""
+    """An ELF library of a function, ``cuGetProcAddress_v2``, that jumps to where ``slot`` says."""
     machine, start, data, size = {
         "x86_64": (62, 0x300, 0x1000, 0x1100), "aarch64": (183, 0x300, 0x10000, 0x10100),
     }[platform.machine()]  # fmt: skip
@@ -92,8 +92,11 @@ def install() -> Library:
         path = pathlib.Path(folder, "libcuda.so.1")
         path.write_bytes(shared_library())
         loaded = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
-    find = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p),
-                            ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p)(library.find)  # fmt: skip
+    function = ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int,
+        ctypes.c_uint64, ctypes.c_void_p,
+    )  # fmt: skip
+    find = function(library.find)
     slot = ctypes.c_void_p.in_dll(loaded, "slot")
     slot.value = ctypes.cast(find, ctypes.c_void_p).value
     _kept.extend([library, loaded, find])
@@ -510,7 +513,7 @@ def device(library: Library) -> Any:
             library.drain()
             return small.as_cupy(self, array)  # type: ignore[arg-type]
 
-        from_dlpack = small.from_dlpack
+        from_dlpack, special = small.from_dlpack, staticmethod(small.special)
 
         def library(self, index: int) -> Any:
             """The context of CuPy's functions; there are none."""

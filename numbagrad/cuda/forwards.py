@@ -16,6 +16,7 @@ import numpy as np
 from ..executor.plan.forms import contiguous
 from . import composed, indexing
 from .array import CudaArray
+from .driver import driver
 
 if TYPE_CHECKING:
     from .backend import CudaBackend
@@ -151,18 +152,48 @@ def _special(name: str, *orders: int) -> Callable[..., Any]:
     return forward
 
 
+def _of_scipy(name: str) -> Callable[..., Any]:
+    """A function of ``cupyx.scipy.special``, computed in float64."""
+
+    def forward(*arrays: Any) -> Any:
+        wide = [x.astype(np.float64) for x in arrays]
+        return driver().special(name)(*wide).astype(arrays[-1].dtype)
+
+    return forward
+
+
+def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    """The pseudoinverse, of what lies above the tolerances."""
+    if not A.size:
+        return A.swapaxes(-1, -2)
+    if hermitian:
+        values, left = np.linalg.eigh(A)
+        right = left.conj().swapaxes(-1, -2)
+    else:
+        left, values, right = np.linalg.svd(A, full_matrices=False)
+    sizes = abs(values)
+    kept = sizes > np.maximum(atol, sizes.max(-1) * rtol)[..., None]
+    inverses = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(A.dtype)
+    return right.conj().swapaxes(-1, -2) @ (inverses[..., None] * left.conj().swapaxes(-1, -2))
+
+
 #: Called with arrays of the library and the other arguments of the operator.
 OF_LIBRARY: dict[str, Callable[..., Any]] = {
     "frexp": lambda input: tuple(np.frexp(input)),
     "gcd": np.gcd,
     "i0": _special("_unscaled", 0),
+    "igamma": _of_scipy("gammainc"),
+    "igammac": _of_scipy("gammaincc"),
     "lcm": lambda input, other: np.lcm(input, other).astype(input.dtype),
     "linalg_det": lambda A: np.linalg.det(A),
+    "linalg_pinv": _pinv,
     "linalg_slogdet": lambda A: tuple(np.linalg.slogdet(A)),
     "roll": _rolled,
     "special_i0e": _special("_bessel", 0),
     "special_i1": _special("_unscaled", 1),
     "special_i1e": _special("_bessel", 1),
+    "special_log_ndtr": _of_scipy("log_ndtr"),
+    "special_ndtri": _of_scipy("ndtri"),
     "special_zeta": _special("_zeta_of"),
     "trace": lambda input: input.trace(dtype=input.dtype if input.dtype.kind in "fc" else np.int64),
     "tril": lambda input, diagonal: np.tril(input, diagonal),

@@ -555,6 +555,12 @@ class Device:
 
         return cupy.from_dlpack(source)
 
+    def special(self, name: str) -> Any:
+        """A function of ``scipy.special`` for arrays of CuPy."""
+        from cupyx.scipy import special
+
+        return getattr(special, name)
+
     @contextlib.contextmanager
     def library(self, index: int) -> Iterator[None]:
         """CuPy on a device, its current stream and its pool; matrices without a result raise."""

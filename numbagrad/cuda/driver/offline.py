@@ -17,7 +17,7 @@ from ...executor.plan.sharing import bounds
 from ..kernels.attention import block_for
 from ..kernels.matmul import Shape
 from .source import Source
-from .twin import TwinArray
+from .twin import TwinArray, special
 
 
 class Block:
@@ -65,6 +65,8 @@ class Offline:
         low, high = bounds(array)
         memory: Any = (ctypes.c_char * max(high - low, 1)).from_address(array.address + low)
         return TwinArray(np.ndarray(array.shape, array.dtype, memory, -low, array.strides))
+
+    special = staticmethod(special)
 
     def library(self, index: int) -> contextlib.AbstractContextManager[Any]:
         """The context in which functions of that library run."""

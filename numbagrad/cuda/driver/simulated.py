@@ -28,7 +28,7 @@ from ...kernels.reduction import combine
 from ..kernels.matmul import Shape
 from .memory import PinnedMemory
 from .source import Source
-from .twin import TwinArray
+from .twin import TwinArray, special
 
 
 class SimulatedProperties(NamedTuple):
@@ -312,6 +312,8 @@ class Simulated:
         array = np.from_dlpack(_OnHost(source))
         described = dict(array.__array_interface__)
         return types.SimpleNamespace(__cuda_array_interface__=described, array=array)
+
+    special = staticmethod(special)
 
     def library(self, index: int) -> contextlib.AbstractContextManager[Any]:
         """The context in which functions of that library run."""

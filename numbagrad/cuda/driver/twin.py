@@ -131,3 +131,21 @@ def _shown(value: Any) -> Any:
     if isinstance(value, tuple) and value and isinstance(value[0], np.ndarray | np.generic):
         return tuple([_shown(x) for x in value])
     return value
+
+
+#: Functions of ``scipy.special`` that CuPy has, as far as forwards call them.
+_SPECIAL = frozenset("gammainc gammaincc log_ndtr ndtri".split())
+
+
+def special(name: str) -> Any:
+    """A function of ``scipy.special`` in the place of CuPy's.
+
+    Raises:
+        NotImplementedError: without SciPy; the host's own function runs then.
+    """
+    assert name in _SPECIAL
+    try:
+        from scipy import special
+    except ImportError as missing:
+        raise NotImplementedError("SciPy, which stands for CuPy's, is not installed") from missing
+    return lambda *arrays: _shown(getattr(special, name)(*_hidden(arrays)))

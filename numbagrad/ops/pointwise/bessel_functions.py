@@ -22,7 +22,7 @@ from ...executor.families.series import chebyshev_sum, either
 from ...tensor import Tensor
 from ...transforms.batching import stacked
 from ..operators.tensor_operator import TensorOperator
-from .special_functions import floats, i0, i1
+from .special_functions import floats, i0, i1, of_dtype
 
 __all__: list[str] = []
 
@@ -309,7 +309,7 @@ def _public(name: str, compute: Callable[[Array], Array], meaning: str) -> Calla
 
     def forward(input: Array) -> Array:
         with np.errstate(all="ignore"):
-            return np.asarray(compute(input.astype(np.float64)), input.dtype)
+            return of_dtype(compute(input.astype(np.float64)), input.dtype)
 
     operator = TensorOperator(f"special_{name}", lambda input: forward(input), {}, batch=stacked())
 

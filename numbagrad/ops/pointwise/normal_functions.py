@@ -20,7 +20,7 @@ from ...transforms.batching import stacked
 from ...transforms.tangents import symmetric
 from ..operators.tensor_operator import TensorOperator
 from .functions import erfc, erfinv, exp
-from .special_functions import floats
+from .special_functions import floats, of_dtype
 
 __all__: list[str] = []
 
@@ -133,7 +133,7 @@ def _ndtri(p: Array) -> Array:
 def _operator(name: str, compute: Any, gradient: Any, grad_fn: str) -> TensorOperator:
     def forward(input: Array) -> Array:
         with np.errstate(all="ignore"):
-            return np.asarray(compute(input.astype(np.float64)), input.dtype)
+            return of_dtype(compute(input.astype(np.float64)), input.dtype)
 
     return TensorOperator(
         name,

@@ -20,6 +20,7 @@ from ...transforms.batching import aligned_stacks
 from ..arguments.requirements import require_tensor_or_number
 from ..conversion.dtypes import cast
 from ..operators.tensor_operator import TensorOperator
+from .special_functions import of_dtype
 
 __all__: list[str] = []
 
@@ -35,7 +36,7 @@ def _recurred(x: Array, n: Array, one: Array, step: Step) -> Array:
     """The polynomials of degree n, from that of degree one on."""
     made = np.where(n < 0, 0.0, np.where(n == 0, 1.0, one))
     before, here = np.ones_like(x), one
-    for k in range(1, int(n.max(initial=0))):
+    for k in range(1, int(n.max()) if n.size else 0):
         before, here = here, step(k, x, here, before)
         made = np.where(n == k + 1, here, made)
     return made
@@ -100,7 +101,7 @@ def _public(name: str, compute: Any, meaning: str) -> Callable[..., Tensor]:
     def forward(x: Array, n: Array) -> Array:
         wide, degrees = np.broadcast_arrays(x.astype(np.float64), np.trunc(n.astype(np.float64)))
         with np.errstate(all="ignore"):
-            return np.asarray(compute(wide, degrees), x.dtype)
+            return of_dtype(compute(wide, degrees), x.dtype)
 
     operator = TensorOperator(
         f"special_{name}",

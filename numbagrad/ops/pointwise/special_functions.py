@@ -47,6 +47,11 @@ def floats(name: str, input: Tensor) -> Tensor:
     return input if input.is_floating_point() else input.to(get_default_dtype())
 
 
+def of_dtype(made: Any, dtype: np.dtype[Any]) -> Array:
+    """A result in a dtype; numbers, as NumPy has them for arrays without dimensions, as arrays."""
+    return np.asarray(made, dtype) if isinstance(made, np.generic) else made.astype(dtype)
+
+
 # --- gamma functions ------------------------------------------------------------------------------
 
 
