@@ -2,8 +2,9 @@
 
 It tries ``numbagrad/cuda/driver/device.py``, through the real cuda-bindings, where no GPU is. What
 is queued runs as late as CUDA allows: when somebody waits for it. A wait that is missing is
-therefore seen. Memory that was given back is overwritten; addresses, sizes, contexts and handles are
-checked, and kernels run in Numba's simulator. As a plugin of pytest it stands for the driver of all tests:
+therefore seen. Memory that was given back is overwritten; addresses, sizes, contexts and handles
+are checked, and kernels run in Numba's simulator. As a plugin of pytest it stands for the driver of
+all tests:
 
     NUMBA_ENABLE_CUDASIM=1 python -m pytest -p cuda_library tests/cuda/simulated/test_memory.py
 

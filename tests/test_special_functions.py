@@ -76,6 +76,14 @@ def test_values(name):
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("name", [*TABLE, "erfcx", "log_ndtr", "ndtri", "i0", "i0e", "i1", "i1e"])
+def test_tensors_without_dimensions(name):
+    function = getattr(special, name)
+    for value in (-3.0, 0.0, 0.01, 0.5, 2.5, 13.0, 40.0):
+        alone, (among,) = function(torch.tensor(value)), function(torch.tensor([value]))
+        assert alone.shape == () and str(alone.item()) == str(among.item())
+
+
 def test_where_series_meet():
     """On both sides of an edge a function is the same."""
     for name, edges in {

@@ -94,7 +94,7 @@ def _log_of_rest(x: Array) -> Array:
         x > 1,
         x,
         lambda high: _erfcx(high / _ROOT_2) / 2 / _square_exponential(high, 0.5),
-        lambda near: 0.5 * erfc(new_tensor(near / _ROOT_2))._array,
+        lambda near: 0.5 * erfc(new_tensor(np.asarray(near / _ROOT_2)))._array,
     )
     return np.log1p(-left)
 
@@ -124,7 +124,7 @@ def _ndtri(p: Array) -> Array:
         (tail > 0) & (tail < 0.1),
         p,
         lambda far: np.sign(far - 0.5) * -_lower_tail(np.minimum(far, 1 - far)),
-        lambda middle: _ROOT_2 * erfinv(new_tensor(2 * middle - 1))._array,
+        lambda middle: _ROOT_2 * erfinv(new_tensor(np.asarray(2 * middle - 1)))._array,
     )
     made = np.where(p == 0, -np.inf, np.where(p == 1, np.inf, made))
     return np.where((p < 0) | (p > 1) | np.isnan(p), np.nan, made)

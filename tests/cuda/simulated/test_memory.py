@@ -9,6 +9,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad import nn
+from numbagrad.cuda import library
 from numbagrad.cuda.driver import driver
 
 
@@ -95,6 +96,40 @@ def test_large_products_are_those_of_the_library(monkeypatch, dtype, shapes):
     assert driver().launches == before
     tolerance = {"float64": 1e-12, "float32": 1e-4, "float16": 2e-2}[dtype]
     np.testing.assert_allclose(found.cpu().numpy(), (a @ b).numpy(), tolerance, tolerance)
+
+
+def test_functions_of_the_library_refuse_nothing():
+    """Special functions by CuPy's arrays, and pseudoinverses, at ends of their domains as well."""
+    special = torch.special
+    x = torch.tensor([-np.inf, -30.0, -1.0, 0.0, 0.3, 1.0, 7.0, 100.0, np.inf, np.nan]).double()
+    library.refused.clear()
+    for name in (
+        "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "erfcx", "log_ndtr", "ndtri",
+        "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0",
+        "scaled_modified_bessel_k1", "spherical_bessel_j0", "i0", "i0e", "i1", "i1e",
+    ):  # fmt: skip
+        for given in (x, x[4]):
+            found, expected = [getattr(special, name)(t) for t in (given.cuda(), given)]
+            np.testing.assert_allclose(found.cpu().numpy(), expected.numpy(), 1e-10, 1e-12, name)
+    degrees = torch.arange(10) - 1
+    for name in ("chebyshev_polynomial_t", "hermite_polynomial_he", "legendre_polynomial_p"):
+        for n in (degrees, 3):
+            there = n.cuda() if isinstance(n, torch.Tensor) else n
+            found = getattr(special, name)(x.cuda(), there).cpu()
+            np.testing.assert_allclose(found.numpy(), getattr(special, name)(x, n).numpy(), 1e-10)
+    for name in ("igamma", "igammac"):
+        for a in (0.0, 0.4, 3.0, 1e6):
+            found, expected = [
+                getattr(torch, name)(torch.full_like(t, a), t) for t in (x.cuda(), x)
+            ]
+            np.testing.assert_allclose(found.cpu().numpy(), expected.numpy(), 1e-9, 1e-12)
+    for shape in ((2, 4, 3), (3, 5), (0, 3)):
+        A = torch.randn(shape, dtype=torch.float64)
+        found = torch.linalg.pinv(A.cuda(), rtol=0.2).cpu()
+        np.testing.assert_allclose(
+            found.numpy(), torch.linalg.pinv(A, rtol=0.2).numpy(), 1e-9, 1e-12
+        )
+    assert not library.refused
 
 
 def test_copies_that_do_not_wait():
