@@ -66,7 +66,8 @@ class TwinArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__":
             raise TypeError(f"CuPy has no {ufunc.__name__}.{method}")
-        return _shown(getattr(ufunc, method)(*_hidden(inputs), **_hidden(options)))
+        with np.errstate(all="ignore"):  # CuPy warns of no number
+            return _shown(getattr(ufunc, method)(*_hidden(inputs), **_hidden(options)))
 
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         return self.hidden.__dlpack__()
