@@ -9,13 +9,14 @@ to the gradient it is given, which LLVM could contract with a product before, is
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...autograd.node import detached
-from ...autograd.saved import SavedOutput
+from ...autograd.saved import SavedInput, SavedOutput
 from ...executor.builtin import LaunchMiss
 from ...executor.cache import library
 from ...formula import Formula, symbol
@@ -31,6 +32,9 @@ _WORTH_COMPILING = 200_000_000
 #: Nodes of a chain at most: the operands of a kernel are few.
 _LONGEST = 8
 
+#: Nodes that belong to chains without a kernel as yet, and so are the first of none.
+_tails: weakref.WeakSet[PointwiseNode] = weakref.WeakSet()
+
 
 def run_chain(
     node: PointwiseNode, grad: Tensor, buffers: Collection[int], ready: Sequence[int]
@@ -45,6 +49,8 @@ def run_chain(
         None if there is no chain, or no kernel for it yet.
     """
     array = grad._array
+    if node in _tails:
+        return None
     if array.__class__ is not np.ndarray or array.dtype.char not in "fd" or detached.in_use:
         return None
     if not array.flags.c_contiguous and any(array.strides):
@@ -61,7 +67,10 @@ def run_chain(
         target = _following(target, buffers, ready)
     chain = _chain_of(nodes)
     made = None if chain is None else chain.run(operands)
-    return None if made is None else (nodes, nodes[-1].rule.of_chain(made))
+    if made is None:
+        _tails.update(nodes[1:])
+        return None
+    return nodes, nodes[-1].rule.of_chain(made)
 
 
 def _operands_of(node: PointwiseNode, grad: np.ndarray[Any, Any]) -> list[Any] | None:
@@ -78,11 +87,14 @@ def _operands_of(node: PointwiseNode, grad: np.ndarray[Any, Any]) -> list[Any] |
     arrays = []
     for entry in node.saved:
         if isinstance(entry, Tensor):
-            cell, array, version = entry._version_cell, entry._array, 0
+            array, version = entry._array, 0
+        elif entry.__class__ is SavedInput:
+            array, version = entry.tensor._array, entry.version
         elif entry.__class__ is SavedOutput:
-            cell, array, version = entry._version_cell, entry.array, entry.version
+            array, version = entry.array, entry.version
         else:
             return None
+        cell = entry._version_cell
         if (cell is not None and cell[0] != version) or array.__class__ is not np.ndarray:
             return None
         if array.dtype is not grad.dtype or array.shape != grad.shape:
