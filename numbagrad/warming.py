@@ -312,7 +312,9 @@ def _newest_entry() -> float:
 def _warm_script(script: Sequence[str], quiet: float) -> int:
     """Run a script until it ends, or has compiled nothing for ``quiet`` seconds."""
     command = [sys.executable, "-m", "numbagrad", *script]
-    process = subprocess.Popen(command, env=_environment())
+    # A script that ends early would leave behind what other processes have not compiled yet.
+    environment = {**_environment(), "NUMBAGRAD_BACKGROUND": "0"}
+    process = subprocess.Popen(command, env=environment)
     start = time.time()
     while process.poll() is None:
         time.sleep(0.2)
