@@ -478,3 +478,17 @@ def test_reading_and_adding_at_constant_positions_runs_without_python():
     if NATIVE:
         (recorded,) = next(iter(step._programs.values()))
         assert recorded.program.native is not None
+
+
+def test_a_hook_on_a_product_sees_the_same_second_walk_as_in_an_eager_call():
+    def step(x):
+        result = x.prod()
+        result.register_hook(lambda grad: grad * grad * 0.5)
+        (first,) = numbagrad.autograd.grad(result * 1.5, x, create_graph=True)
+        return first.detach(), numbagrad.autograd.grad(first.sin().sum(), x)[0]
+
+    compiled = numbagrad.compile(step)
+    for row in ([0.5, 2.0, 3.0], [0.7, 1.0, 4.0], [0.0, 1.0, 4.0], [0.3, 2.0, 0.1]):
+        x = numbagrad.tensor(row, dtype=numbagrad.float64, requires_grad=True)
+        for own, other in zip(compiled(x), step(x), strict=True):
+            assert own.tolist() == pytest.approx(other.tolist(), rel=1e-12)

@@ -245,3 +245,15 @@ def test_gradients_of_leaves_whose_shape_has_changed(change, recorded):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert gradient(numbagrad) == gradient(torch)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 2, 3, 3)])
+def test_factors_that_have_no_inverse(shape):
+    messages = []
+    for t in (numbagrad, torch):
+        factor = t.ones(shape, dtype=t.float64)
+        factor[(-1,) * (len(shape) - 2)][1, 1] = 0
+        with pytest.raises(t.linalg.LinAlgError) as raised:
+            t.cholesky_inverse(factor)
+        messages.append(str(raised.value))
+    assert messages[0] == messages[1]

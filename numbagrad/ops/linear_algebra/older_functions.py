@@ -173,6 +173,15 @@ def _by_factor(B: Array, L: Array, upper: bool) -> Array:
 
 
 def _inverse_by_factor(L: Array, upper: bool) -> Array:
+    zeros = np.argwhere(np.diagonal(L, axis1=-2, axis2=-1) == 0)
+    if len(zeros):
+        *sample, dim = zeros[0]
+        stack = L.shape[:-2]
+        place = f"(Batch element {np.ravel_multi_index(sample, stack)}): " if stack else ""
+        raise LinAlgError(
+            f"cholesky_inverse: {place}The diagonal element {dim + 1} is zero, the inversion "
+            "could not be completed because the input matrix is singular."
+        )
     return _by_factor(np.eye(L.shape[-1], dtype=L.dtype), L, upper)
 
 

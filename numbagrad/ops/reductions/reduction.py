@@ -43,6 +43,7 @@ from ..operators.base import Operator
 from ..operators.pointwise_operator import pointwise
 from ..operators.saved_names import dims_of_mask
 from ..operators.tensor_operator import TensorOperator
+from ..pointwise.selection import where as choose
 from ..views.expand import expand
 from ..views.join import cat
 
@@ -406,10 +407,18 @@ def nanmean(
 
 
 def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Tensor:
-    """The product of all others; without a division where an element is zero."""
+    """The product of all others; without a division where an element is zero.
+
+    A program chooses when it runs, as an eager call does: of the two, second derivatives differ
+    where a hook changes the gradient of the result.
+    """
     shape = input._array.shape
     grad = with_dims(grad, shape, mask)
-    if may_use_elements(input._array) and _all_program.run(input._array, ALL, False):
+    if not may_use_elements(input._array):
+        is_zero = input == 0
+        quotient = with_dims(result, shape, mask) / choose(is_zero, 1, input)
+        return grad * conjugate(choose(is_zero.any(), _others(input, mask), quotient))
+    if _all_program.run(input._array, ALL, False):
         return grad * conjugate(with_dims(result, shape, mask) / input)
     return grad * conjugate(_others(input, mask))
 
