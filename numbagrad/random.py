@@ -12,10 +12,12 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from .backend import backend_for
+from .device import device as Device
 from .executor import capture
 from .executor.builtin import launcher, make_builtin, runtime
 from .executor.cache import library
@@ -103,7 +105,7 @@ class Generator:
         Raises:
             RuntimeError: for a device without generators.
         """
-        if cls is not Generator or str(device) == "cpu":
+        if cls is not Generator or device is None or str(device) == "cpu":
             return super().__new__(cls)
         with contextlib.suppress(AssertionError, NotImplementedError):
             where = backend_for(device)
@@ -114,8 +116,8 @@ class Generator:
             f"Generator: device {str(device)!r} has no generator; use Generator('cpu')"
         )
 
-    def __init__(self, device: object = "cpu"):
-        self.device = device
+    def __init__(self, device: Any = "cpu"):
+        self.device = Device("cpu" if device is None else device)
         self._words = np.zeros(_HEADER + _STATE_SIZE // 2, np.int64)
         self._address = self._words.ctypes.data
         self._lock = threading.RLock()

@@ -95,7 +95,7 @@ def test_private_names_that_libraries_build_upon():
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: torch.fx.symbolic_trace(len),
+        lambda: torch.fx.replace_pattern(None, len, len),
         lambda: torch.SymInt(3),
         lambda: torch.onnx.export(None, None, "file"),
         lambda: torch.export.export(None, ()),
@@ -118,15 +118,15 @@ def test_what_is_not_there_says_so_when_it_is_used(use):
 
 
 def test_names_that_are_not_there_stand_where_classes_do():
-    Graph = torch.fx.Graph
-    assert not isinstance(1, Graph) and Graph is torch.fx.Graph
-    assert "numbagrad does not have" in repr(Graph)
-    assert (Graph | None) is not None
+    Mesh = torch.distributed.DeviceMesh
+    assert not isinstance(1, Mesh) and Mesh is torch.distributed.DeviceMesh
+    assert "numbagrad does not have" in repr(Mesh)
+    assert (Mesh | None) is not None
 
-    class Traced(Graph):
+    class Traced(Mesh):
         pass
 
-    with pytest.raises(NotImplementedError, match="torch.fx.Graph is not available"):
+    with pytest.raises(NotImplementedError, match="DeviceMesh is not available"):
         Traced()
     with pytest.raises(AttributeError):
         torch.fx.no_such_name  # noqa: B018
@@ -176,9 +176,9 @@ def test_internal_modules_of_torch():
         "    from torch.distributed.checkpoint.state_dict import get_model_state_dict\n"
         "    from torch._dynamo.utils import counters\n"
         "    from torch._dynamo import nothing_of_the_kind\n"
-        "    from torch.fx.graph_module import GraphModule\n"
-        "    assert not hasattr(GraphModule, 'graph')\n"
-        "    for call in (get_model_state_dict, GraphModule, nothing_of_the_kind):\n"
+        "    from torch.fx.operator_schemas import normalize_function\n"
+        "    assert not hasattr(normalize_function, 'graph')\n"
+        "    for call in (get_model_state_dict, normalize_function, nothing_of_the_kind):\n"
         "        try:\n"
         "            call(None)\n"
         "        except NotImplementedError as error:\n"

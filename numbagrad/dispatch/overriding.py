@@ -118,6 +118,11 @@ class Overriding:
             return below(arguments, keywords)
         if seen.name == "torch.Tensor.__iter__":
             return _iterated(found, arguments[0], below)
+        if seen.name == "torch.einsum" and isinstance(arguments[-1], (list, tuple)):
+            arguments = (
+                *arguments[:-1],
+                *arguments[-1],
+            )  # operands are seen one by one, as in torch
         return _answer(seen, found, arguments, keywords)
 
 

@@ -45,7 +45,8 @@ from .wishart import Wishart, multivariate_digamma
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+#: By classes; torch's name, which libraries read.
+_KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 
 
 def register_kl(type_p: Any, type_q: Any) -> Callable[[Any], Any]:
@@ -62,7 +63,7 @@ def register_kl(type_p: Any, type_q: Any) -> Callable[[Any], Any]:
         raise TypeError(f"Expected type_q to be a Distribution subclass but got {type_q}")
 
     def decorate(function: Any) -> Any:
-        _REGISTRY[type_p, type_q] = function
+        _KL_REGISTRY[type_p, type_q] = function
         _formula.cache_clear()
         return function
 
@@ -74,14 +75,14 @@ def _formula(type_p: type, type_q: type) -> Any:
     """The formula of the classes that are nearest, p before q; None if there is none."""
     matches = [
         (type_p.__mro__.index(p), type_q.__mro__.index(q), p, q)
-        for p, q in _REGISTRY
+        for p, q in _KL_REGISTRY
         if issubclass(type_p, p) and issubclass(type_q, q)
     ]
     if not matches:
         return None
     by_p = min(matches, key=lambda match: match[:2])
     by_q = min(matches, key=lambda match: (match[1], match[0]))
-    if _REGISTRY[by_p[2:]] is not _REGISTRY[by_q[2:]]:
+    if _KL_REGISTRY[by_p[2:]] is not _KL_REGISTRY[by_q[2:]]:
         names = [each.__name__ for each in (*by_p[2:], *by_q[2:])]
         warnings.warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
@@ -89,7 +90,7 @@ def _formula(type_p: type, type_q: type) -> Any:
             RuntimeWarning,
             stacklevel=3,
         )
-    return _REGISTRY[by_p[2:]]
+    return _KL_REGISTRY[by_p[2:]]
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Any:

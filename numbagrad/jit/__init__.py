@@ -10,25 +10,29 @@ from __future__ import annotations
 import contextlib
 import inspect
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from ..absent import lacking
+from ..futures import Future
 from ..nn.module import Module
 
 _absent, __getattr__, __dir__ = lacking(
     __name__,
     "there is no TorchScript; save the state_dict, and numbagrad.compile the function",
-    """CompilationUnit ScriptFunction export_opnames fork load save wait Future""",
+    """CompilationUnit ScriptFunction export_opnames load save""",
     {"annotations": ".annotations"},
 )
 
-__all__ = ["Attribute", "Error", "Final", "ScriptModule", "TracerWarning", "TracingCheckError",
-           "annotate", "enable_onednn_fusion", "export", "freeze", "fuser", "ignore", "interface",
+__all__ = ["Attribute", "Error", "Final", "Future", "ScriptModule", "TracerWarning",
+           "TracingCheckError",
+           "annotate", "enable_onednn_fusion", "export", "fork", "freeze", "fuser", "ignore",
+           "interface",
            "is_scripting", "is_tracing", "isinstance", "onednn_fusion_enabled",
            "optimize_for_inference", "optimized_execution", "script", "script_if_tracing",
            "script_method", "set_fusion_strategy", "strict_fusion", "trace", "trace_module",
-           "unused"]  # fmt: skip
+           "unused", "wait"]  # fmt: skip
 
 T = TypeVar("T")
 _isinstance = isinstance
@@ -64,7 +68,20 @@ class Attribute:
         self.type = type
 
 
-class ScriptModule(Module):
+#: Modules that ``script`` and ``trace`` have seen.
+_scripted: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+class _Scripted(type):
+    """The class of ScriptModule, of which scripted and traced modules are instances too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or (
+            cls is ScriptModule and instance in _scripted
+        )
+
+
+class ScriptModule(Module, metaclass=_Scripted):
     """A Module; torch compiles the methods of its subclasses that are decorated."""
 
     def save(self, f: Any, **options: Any) -> None:
@@ -75,6 +92,13 @@ class ScriptModule(Module):
 RecursiveScriptModule = ScriptModule
 
 
+def _noted(value: T) -> T:
+    """The value; a module counts as a ScriptModule from now on."""
+    if _isinstance(value, Module):
+        _scripted.update(value.modules())
+    return value
+
+
 def script(
     obj: T,
     optimize: Any = None,
@@ -83,7 +107,7 @@ def script(
     example_inputs: Any = None,
 ) -> T:
     """The function, class or module itself: it runs as Python, with the same values."""
-    return obj
+    return _noted(obj)
 
 
 def trace(
@@ -104,14 +128,29 @@ def trace(
     elif example_inputs is not None:
         single = not _isinstance(example_inputs, (tuple, list))
         func(*((example_inputs,) if single else example_inputs))
-    return func
+    return _noted(func)
 
 
 def trace_module(mod: Any, inputs: dict[str, Any], *arguments: Any, **options: Any) -> Any:
     """The module itself, whose methods were called once with the examples."""
     for name, example in inputs.items():
         trace(getattr(mod, name), example)
-    return mod
+    return _noted(mod)
+
+
+def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
+    """A future of ``func(*args, **kwargs)``, which has run when this returns.
+
+    Scripts run such calls beside each other in torch; kernels here use all threads by themselves.
+    """
+    made: Future[T] = Future()
+    made.set_result(func(*args, **kwargs))
+    return made
+
+
+def wait(future: Future[T]) -> T:
+    """The value of a future that ``fork`` returned."""
+    return future.wait()
 
 
 def _same(fn: T) -> T:

@@ -6,9 +6,12 @@ hook. Full backward hooks are run by ``module_backward.py``.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.hooks.tensor_hooks import RemovableHandle, add_hook
@@ -251,7 +254,37 @@ class ModuleHooks:
 
 
 def call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``forward`` of a module with the hooks before and after it."""
+    """``forward`` of a module with the hooks around it, or what a tracer makes of the call."""
+    if _tracer.call is not None:
+        return _tracer.call(module, args, kwargs, functools.partial(_forward, module))
+    return _forward(module, *args, **kwargs)
+
+
+class _Tracer(threading.local):
+    """The tracer of calls of modules in this thread, if there is one."""
+
+    call: Callable[..., Any] | None = None
+
+
+_tracer = _Tracer()
+
+
+@contextlib.contextmanager
+def tracing(call: Callable[..., Any]) -> Iterator[None]:
+    """Have calls of modules in this thread be ``call(module, args, kwargs, forward)``."""
+    before, _tracer.call = _tracer.call, call
+    of_calls, EVERY_MODULE.of_calls = EVERY_MODULE.of_calls, True
+    registration = EVERY_MODULE.registration
+    try:
+        yield
+    finally:
+        _tracer.call = before
+        if EVERY_MODULE.registration is registration:
+            EVERY_MODULE.of_calls = of_calls
+
+
+def _forward(module: Module, /, *args: Any, **kwargs: Any) -> Any:
+    """``forward`` with the hooks before and after it."""
     done: set[int] = set()
     try:
         return _call(module, args, kwargs, done)

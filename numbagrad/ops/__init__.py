@@ -2,9 +2,10 @@
 its gradient is. Importing this package installs the operators as methods of Tensor."""
 
 import importlib
+import pathlib
 import sys
 import types
-from typing import Any, NoReturn
+from typing import Any
 
 
 def __getattr__(name: str) -> Any:
@@ -17,14 +18,19 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def load_library(path: Any) -> NoReturn:
-    """Operators of a library in C++, which needs torch itself.
+def load_library(path: Any) -> None:
+    """Define the operators of a C++ extension, of those that ``numbagrad.extensions`` has.
 
     Raises:
-        OSError: always, as torch does for what cannot be loaded; libraries that have other ways
-            take these.
+        OSError: for other extensions, which need torch itself; torch raises it for what cannot be
+            loaded, and libraries that have other ways take these.
     """
-    raise OSError(
-        f"torch.ops.load_library: {path} has operators written in C++ against torch, which "
-        "numbagrad cannot load"
-    )
+    from ..extensions import FILES
+
+    file = FILES.get(pathlib.Path(path).name.partition(".")[0])
+    if file is None:
+        raise OSError(
+            f"torch.ops.load_library: {path} has operators written in C++ against torch, which "
+            "numbagrad cannot load"
+        )
+    importlib.import_module(f"numbagrad.extensions.{file}")

@@ -214,3 +214,45 @@ def test_torchvision():
         [torchvision.transforms.CenterCrop(4), torchvision.transforms.Normalize([0.5], [0.5])]
     )
     assert transform(torch.ones(1, 8, 8)).tolist() == torch.ones(1, 4, 4).tolist()
+
+
+def test_torchvisions_feature_extraction():
+    from torchvision.models import resnet18
+    from torchvision.models.feature_extraction import create_feature_extractor
+
+    model, x = filled(resnet18()).eval(), torch.randn(1, 3, 32, 32)
+    seen = []
+    model.layer1.register_forward_hook(lambda module, args, output: seen.append(output))
+    model(x)
+    features = create_feature_extractor(model, {"layer1": "a", "layer2.0": "b"})(x)
+    assert features["a"].equal(seen[0]) and features["b"].shape == (1, 128, 4, 4)
+
+
+def test_e3nn():
+    """A tensor product, whose code is a graph, turns with its inputs."""
+    from e3nn import o3
+
+    torch.manual_seed(0)
+    irreps = o3.Irreps("2x0e + 1x1o")
+    product = o3.FullyConnectedTensorProduct(irreps, irreps, irreps)
+    x, y = irreps.randn(4, -1), irreps.randn(4, -1)
+    turn = irreps.D_from_matrix(o3.rand_matrix())
+    assert torch.allclose(product(x @ turn.T, y @ turn.T), product(x, y) @ turn.T, atol=1e-5)
+    product(x, y).sum().backward()
+    assert math.isfinite(gradient_of(product))
+
+
+def test_torchaudio():
+    import torchaudio
+
+    wave = torch.sin(torch.arange(800) / 5)[None]
+    mel = torchaudio.transforms.MelSpectrogram(16000, n_fft=128, n_mels=8)(wave)
+    assert mel.shape == (1, 8, 13) and mel[0].sum(1).argmax() == 1
+    coefficients = torch.tensor([1.0, -0.5]), torch.tensor([0.5, 0.0])
+    filtered = torchaudio.functional.lfilter(wave, *coefficients, clamp=False)[0]
+    expected, state = [], 0.0
+    for value in wave[0].tolist():
+        state = 0.5 * value + 0.5 * state
+        expected.append(state)
+    assert torch.allclose(filtered, torch.tensor(expected), atol=1e-6)
+    assert torchaudio.functional.overdrive(wave).isfinite().all()

@@ -9,6 +9,7 @@ from ..convolution import (
     ConvTranspose3d,
 )
 from ..convolution import _Convolution as _ConvNd
+from ..convolution import _ConvTranspose as _ConvTransposeMixin
 from ..convolution import _ConvTranspose as _ConvTransposeNd
 from ..lazy import (
     LazyConv1d,

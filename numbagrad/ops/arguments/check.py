@@ -265,12 +265,12 @@ def public_function(value: Any, namespace: str, package: str, name: str = "") ->
         )
         if out is None and own and asks(value):
             return value
-        if out is None:
-            return asking(value, name or value.__name__)
-        around: Any = asking(value, name or value.__name__, _into(value, out))
-        around.__signature__ = _signature_with_out(value)
-        return around
-    public = checked(value, ahead=value.__name__ not in _HOT, out=out)
-    public.__module__ = namespace
-    public.__name__ = name or value.__name__
-    return public
+        around: Any = asking(value, name or value.__name__, _into(value, out) if out else None)
+        if out:
+            around.__signature__ = _signature_with_out(value)
+    else:
+        around = checked(value, ahead=value.__name__ not in _HOT, out=out)
+    if around is not value:
+        around.__module__ = namespace
+        around.__name__ = around.__qualname__ = name or value.__name__
+    return around
