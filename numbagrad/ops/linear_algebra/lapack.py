@@ -61,16 +61,16 @@ def substituted(A: Array, B: Array, upper: bool) -> Array:
     """
     stack = broadcast([A.shape[:-2], B.shape[:-2]])
     made: Array = np.broadcast_to(B, (*stack, *B.shape[-2:])).copy("C")
-    if made.dtype.kind == "f" and made.size:
+    if isinstance(made, np.ndarray) and made.dtype.kind == "f" and made.size:
         if A.ndim > 2:
             A = np.broadcast_to(A, (*stack, *A.shape[-2:])).reshape(-1, *A.shape[-2:])
         elimination.substitute(A, made.reshape(-1, *made.shape[-2:]), upper)
     else:
-        _substitute_complex(A, made, upper)
+        _substitute_in_parts(A, made, upper)
     return made
 
 
-def _substitute_complex(A: Array, X: Array, upper: bool) -> None:
+def _substitute_in_parts(A: Array, X: Array, upper: bool) -> None:
     with np.errstate(all="ignore"):
         _substitute(A, X, upper)
 
@@ -211,7 +211,7 @@ def _eliminated(matrices: Array, pivots: Array, first: int, end: int) -> None:
 
 
 def _factored(matrices: Array) -> Array:
-    """Change a stack (s, m, n) of complex matrices into L and U; the swaps of rows, from 1."""
+    """Change a stack (s, m, n) that no kernel reads into L and U; the swaps of rows, from 1."""
     stack, rows, columns = matrices.shape
     count = min(rows, columns)
     pivots = np.zeros((stack, count), np.int64)
@@ -231,8 +231,8 @@ def factors(array: Array) -> tuple[Array, Array, Array]:
     rows, columns = array.shape[-2:]
     count = min(rows, columns)
     matrices = array.reshape(math.prod(array.shape[:-2]), rows, columns).copy("C")
-    is_complex = array.dtype.kind == "c"
-    pivots = _factored(matrices) if is_complex else elimination.factor(matrices)
+    has_kernel = isinstance(matrices, np.ndarray) and array.dtype.kind == "f"
+    pivots = elimination.factor(matrices) if has_kernel else _factored(matrices)
     zero = np.diagonal(matrices, 0, 1, 2) == 0
     info = np.where(zero.any(1), zero.argmax(1) + 1, 0) if count else np.zeros(len(matrices))
     leading = array.shape[:-2]
