@@ -21,7 +21,7 @@ import numbagrad
 from numbagrad.codegen import compiler, loader
 from numbagrad.codegen.compiler import compile_to_object
 from numbagrad.executor import stats
-from numbagrad.executor.cache import library
+from numbagrad.executor.cache import keys, library
 from numbagrad.executor.cache.disk import ObjectCache
 from numbagrad.executor.cache.sources import Sources
 
@@ -266,7 +266,7 @@ def test_folders_are_made_for_this_user_alone(tmp_path):
 
 def test_keys_tell_apart_what_is_compiled():
     source = constant_source(1)
-    keys = [
+    found = [
         library.source_key("answer", source),
         library.source_key("question", source),
         library.source_key("answer", constant_source(2)),
@@ -275,8 +275,8 @@ def test_keys_tell_apart_what_is_compiled():
         library.source_key("answer", source, code="rows"),
         library.source_key("answer", source, fastmath=("contract", "reassoc")),
     ]
-    assert len(set(keys)) == len(keys)
-    assert library.source_key("answer", source) == keys[0]
+    assert len(set(found)) == len(found)
+    assert library.source_key("answer", source) == found[0]
 
 
 def test_comments_of_a_generated_kernel_are_no_part_of_its_key():
@@ -287,14 +287,14 @@ def test_comments_of_a_generated_kernel_are_no_part_of_its_key():
 
 def test_keys_tell_apart_where_it_is_compiled(monkeypatch):
     def environment():
-        return library._environment.__wrapped__(loader.target())
+        return keys.environment_of.__wrapped__(loader.target())
 
     found = [environment()]
     assert environment() == found[0]
     for target, name, value in (
         (loader, "target", lambda: loader.LEVELS["x86-64-v3"]),
-        (library, "__version__", "0.0.0"),
-        (library, "_numba_version", lambda: b"0.0.0"),
+        (keys, "__version__", "0.0.0"),
+        (keys, "_numba_version", lambda: b"0.0.0"),
         (llvmlite, "__version__", "0.0.0"),
     ):
         with monkeypatch.context() as patch:
@@ -310,7 +310,7 @@ def changed_keys(tmp_path, file):
     """Which of some sources have another digest once ``file`` of a copy of them was edited."""
     folder = tmp_path / file.replace("/", "_")
     for room in KERNEL_ROOMS:
-        shutil.copytree(library._PACKAGE / room, folder / room)
+        shutil.copytree(keys.sources.folder / room, folder / room)
     texts = {
         "pointwise": "from numbagrad.codegen.intrinsics import *\n",
         "reduction": (
@@ -361,7 +361,7 @@ def test_the_files_of_a_key_are_those_that_python_imports():
         "importlib.import_module('numbagrad.' + sys.argv[1])\n"
         "print(*sorted(set(sys.modules) - before))"
     )
-    sources = Sources(library._PACKAGE)
+    sources = Sources(keys.sources.folder)
     for module in ("kernels.matmul.product", "kernels.pooling.windows", "native.tensor_operator"):
         ran = subprocess.run(
             [sys.executable, "-c", code, module], capture_output=True, text=True, check=True
@@ -373,17 +373,17 @@ def test_the_files_of_a_key_are_those_that_python_imports():
         }
         assert f"{module}" in loaded
         # Packages have a docstring and no code.
-        rooms = {name for name in loaded if (library._PACKAGE / name.replace(".", "/")).is_dir()}
+        rooms = {name for name in loaded if (keys.sources.folder / name.replace(".", "/")).is_dir()}
         assert loaded <= sources.modules(module) | rooms
         for room in rooms - sources.modules(module):
-            text = (library._PACKAGE / room.replace(".", "/") / "__init__.py").read_text()
+            text = (keys.sources.folder / room.replace(".", "/") / "__init__.py").read_text()
             assert len(ast.parse(text).body) == 1, room
 
 
 def test_kernels_import_nothing_of_the_launchers():
     """The key of a kernel does not cover ``native``, so nothing that it calls may lie there."""
     for room in ("kernels", "codegen"):
-        for path in (library._PACKAGE / room).rglob("*.py"):
+        for path in (keys.sources.folder / room).rglob("*.py"):
             assert not re.search(r"(from|import) [.\w]*native\b", path.read_text()), path
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from numbagrad.codegen import loader
 from numbagrad.executor import stats
-from numbagrad.executor.cache import library, shipped
+from numbagrad.executor.cache import keys, library, shipped
 from numbagrad.executor.cache.disk import ObjectCache
 from numbagrad.warming import PROGRAMS, run_program
 
@@ -47,7 +47,7 @@ def ship(monkeypatch, level, kernel):
     with monkeypatch.context() as patch:
         patch.setattr(loader, "target", lambda: cpu)
         content, data = library.compile_ahead(kernel)
-    objects = {library.shipped_key(content, level): data}
+    objects = {keys.shipped_key(content, level): data}
     shipped.write(shipped.FOLDER / f"{level}.kernels", objects)
     monkeypatch.setattr(loader, "host_level", lambda: level)
     return data
@@ -60,17 +60,17 @@ def test_a_kernel_of_the_package_is_not_compiled(empty_cache, monkeypatch):
     data = ship(monkeypatch, level, KERNEL)
     before = stats()
     assert len(shipped.of_level(level)) == 1
-    content = library._generated_content("answer", SOURCE, library.UNIFORM, ("contract",))
+    content = keys.generated_content("answer", SOURCE, library.UNIFORM, ("contract",))
     assert library._stored(content) == data
     with monkeypatch.context() as patch:  # an object file needs no compiler
-        patch.setattr(library, "_numba_version", lambda: b"99.0")
-        library._environment.cache_clear()
+        patch.setattr(keys, "_numba_version", lambda: b"99.0")
+        keys.environment_of.cache_clear()
         assert library._stored(content) == data
-    library._environment.cache_clear()
+    keys.environment_of.cache_clear()
     if runs:
         library.generated("answer", SOURCE)
         assert stats().compiled == before.compiled
-    other = library._generated_content("other", SOURCE, library.UNIFORM, ("contract",))
+    other = keys.generated_content("other", SOURCE, library.UNIFORM, ("contract",))
     assert library._stored(other) is None
     monkeypatch.setattr(shipped, "ENABLED", False)
     assert library._stored(content) is None

@@ -11,9 +11,7 @@ import contextlib
 import ctypes
 import dataclasses
 import functools
-import hashlib
 import importlib
-import importlib.util
 import linecache
 import os
 import pathlib
@@ -25,19 +23,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ... import dtype
-from ..._version import __version__
 from ...codegen import addresses, loader
 from ...interrupts import uninterrupted
 from .. import capture
 from ..mode import JIT_DISABLED
 from . import background, progress, shipped
 from .disk import ObjectCache, default_directory
-from .sources import Sources, without_comments
+from .keys import content_of, generated_content, key_of, shipped_key, sources
 
 #: Signature of a kernel: address of packed arguments, and a range of work.
 UNIFORM = "void(int64, int64, int64)"
-
-_PACKAGE = pathlib.Path(__file__).parents[2]
 
 #: Compiled functions are never freed, so a program that keeps making new ones is told.
 KERNEL_BOUND = 10_000
@@ -170,55 +165,6 @@ def cache() -> ObjectCache:
     return ObjectCache(default_directory())
 
 
-_sources = Sources(_PACKAGE)
-
-
-@functools.cache
-def _environment(target: loader.Target) -> str:
-    """The part of a key beside a kernel's own source: CPU, versions, the compiler."""
-    with uninterrupted():
-        import llvmlite
-
-    digest = hashlib.sha256()
-    cpu = target.triple, target.name, target.features
-    digest.update("\n".join((*cpu, llvmlite.__version__, __version__)).encode())
-    digest.update(_numba_version())
-    digest.update(_sources.compiler.encode())
-    return digest.hexdigest()
-
-
-def _numba_version() -> bytes:
-    """Numba's version without importing Numba (or its metadata, which is slower to read)."""
-    found = importlib.util.find_spec("numba")
-    if found is not None and found.origin is not None:
-        path = pathlib.Path(found.origin).with_name("_version.py")
-        if path.exists():
-            return path.read_bytes()
-    from importlib import metadata
-
-    return metadata.version("numba").encode()
-
-
-def _key(content: str) -> str:
-    """The key of a kernel's machine code for the CPU that this process compiles for."""
-    environment = _environment(loader.target())
-    return hashlib.sha256(f"{environment}\0{content}".encode()).hexdigest()[:40]
-
-
-def shipped_key(content: str, level: str) -> str:
-    """The key of machine code that comes with the package: whatever compiled it, it is tested."""
-    words = "shipped", level, __version__, _sources.compiler, content
-    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:40]
-
-
-def _content(*parts: str) -> str:
-    """The digest of a kernel's description, the same on every CPU."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(b"\0" + part.encode())
-    return digest.hexdigest()
-
-
 class _Target(threading.local):
     """The target of the kernels that this thread looks up."""
 
@@ -256,7 +202,7 @@ def _address(
     meanwhile: Callable[[], None] | None = None,
 ) -> int:
     """Address of ``python()``, compiled as ``kernel`` says if need be."""
-    machine_key = _key(content)
+    machine_key = key_of(content)
     key = _key_here(machine_key)
     with lock:
         address = _addresses.get(key)
@@ -387,7 +333,7 @@ def without_waiting(task: Callable[[], Result], worth: bool) -> Result | None:
 
 def _stored(content: str) -> bytes | None:
     """The object file of a kernel: of the user's cache, or one that came with the package."""
-    data = cache().read(_key(content))
+    data = cache().read(key_of(content))
     if data is None and shipped.ENABLED and loader.target() is loader.host():
         level = loader.host_level()
         if level is not None and len(kernels := shipped.of_level(level)):
@@ -404,7 +350,7 @@ def _load(content: str, symbol: str) -> int | None:
         return loader.load(data, symbol)
     except RuntimeError as error:
         warnings.warn(
-            f"numbagrad compiles {symbol} again: its entry {_key(content)}.o in "
+            f"numbagrad compiles {symbol} again: its entry {key_of(content)}.o in "
             f"{cache().directory} cannot be used ({error})",
             RuntimeWarning,
             stacklevel=2,
@@ -460,7 +406,7 @@ def hand_written(
     """
     python = functools.partial(_hand_written_function, module, function, signature, fastmath, code)
     content = _hand_written_content(module, function, signature, fastmath, code)
-    key = _key(content)
+    key = key_of(content)
     if not compiling and key not in _addresses and _stored(content) is None:
         return 0
     kernel = _hand_written_kernel(module, function, signature, fastmath, code)
@@ -498,7 +444,7 @@ def ready(kernels: Iterable[HandWritten]) -> bool:
 
 def _is_ready(wanted: HandWritten) -> bool:
     content = _hand_written_content(*wanted)
-    key = _key(content)
+    key = key_of(content)
     if _key_here(key) in _addresses or JIT_DISABLED or _target.is_python:
         return True
     if background.knows(key):
@@ -511,8 +457,8 @@ def _is_ready(wanted: HandWritten) -> bool:
 def _hand_written_content(
     module: str, function: str, signature: str, fastmath: tuple[str, ...], code: str
 ) -> str:
-    text = _sources.of_module(module)
-    return _content("hand written", module, function, signature, code, text, *fastmath)
+    text = sources.of_module(module)
+    return content_of("hand written", module, function, signature, code, text, *fastmath)
 
 
 def _hand_written_function(
@@ -532,7 +478,7 @@ def compile_ahead(kernel: Kernel) -> tuple[str, bytes]:
     ``kernel`` is what a listener was given, in whatever process.
     """
     content, function = _described(kernel)
-    key = _key(content)
+    key = key_of(content)
     data = cache().read(key)
     return content, _compiled(key, kernel, function) if data is None else data
 
@@ -541,8 +487,8 @@ def _described(kernel: Kernel) -> tuple[str, Callable[[], Callable[..., Any]]]:
     """The content of a kernel of whatever process, and what returns its function."""
     options = kernel.signature, kernel.fastmath, kernel.code
     if kernel.source is not None:
-        content = _generated_content(kernel.name, kernel.source, *options)
-        return content, functools.partial(_function, _key(content), kernel.source)
+        content = generated_content(kernel.name, kernel.source, *options)
+        return content, functools.partial(_function, key_of(content), kernel.source)
     module = (kernel.module or "").removeprefix("numbagrad.")
     content = _hand_written_content(module, kernel.name, *options)
     return content, functools.partial(_hand_written_function, module, kernel.name, *options)
@@ -555,7 +501,7 @@ def object_of(key: str, kernel: Kernel) -> bytes:
         RuntimeError: if it is another kernel here, as after an edit of its source.
     """
     content, data = compile_ahead(kernel)
-    if _key(content) != key:
+    if key_of(content) != key:
         raise RuntimeError(f"{kernel.name} is another kernel in the process that asks for it")
     return data
 
@@ -579,7 +525,7 @@ def _shared(room: str, name: str) -> int:
                 functools.partial(_hand_written_function, *wanted),
             )
             with capture.unheard(), uninterrupted():
-                address = loader.load(_compiled(_key(content), kernel, python), _symbol(name))
+                address = loader.load(_compiled(key_of(content), kernel, python), _symbol(name))
     return address
 
 
@@ -614,8 +560,8 @@ def generated(
     ``code`` says which passes it is worth (see ``compiler.py``). The source is kept beside the
     object, so that it can be read and stepped through.
     """
-    content = _generated_content(name, source, signature, fastmath, code)
-    key = _key(content)
+    content = generated_content(name, source, signature, fastmath, code)
+    key = key_of(content)
     python = functools.partial(_function, key, source)
     kernel = Kernel(name, "compiled", signature, source, None, None, fastmath, code)
     address = _address(content, kernel, python)
@@ -633,18 +579,7 @@ def source_key(
     code: str = "formula",
 ) -> str:
     """The key under which a generated kernel is kept. Comments are no part of it."""
-    return _key(_generated_content(name, source, signature, fastmath, code))
-
-
-def _generated_content(
-    name: str,
-    source: str,
-    signature: str = UNIFORM,
-    fastmath: tuple[str, ...] = ("contract",),
-    code: str = "formula",
-) -> str:
-    text = without_comments(source)
-    return _content("generated", name, code, text, _sources.of_text(text), signature, *fastmath)
+    return key_of(generated_content(name, source, signature, fastmath, code))
 
 
 def _function(key: str, source: str) -> Callable[..., None]:
