@@ -38,7 +38,9 @@ from .walk import (
     Walk,
     edge_of_root,
     in_new_thread,
-)
+    with_hooks,
+    wrong_count,
+)  # fmt: skip
 from .walk_log import DEBUG, log
 
 __all__ = ["run_backward"]
@@ -121,7 +123,7 @@ def _finished_walk(
     try:
         leaves = _walk_to_leaves(walk, root_gradients, create_graph, accumulate)
         # Nothing is added to a leaf without hooks before every node has run that may raise.
-        late = _accumulate_all(leaves, create_graph) if accumulate else _with_hooks(leaves)
+        late = _accumulate_all(leaves, create_graph) if accumulate else with_hooks(leaves)
         if late:
             _finish_leaves(late, create_graph, accumulate)
         if walk.callbacks is not None:
@@ -251,7 +253,7 @@ def _walk(
                     node.release()
             edges = node.next_edges
         if len(edges) != len(results):
-            raise _wrong_count(node, results)
+            raise wrong_count(node, results)
         # Counting by hand: for one or two edges a zip costs more than all the rest.
         index = 0
         for edge in edges:
@@ -429,13 +431,6 @@ def _run_and_call_hooks(
     return run_post_hooks(node._hooks, results, seen)
 
 
-def _wrong_count(node: Node, results: Sequence[Any]) -> RuntimeError:
-    return RuntimeError(
-        f"{node.name()}.backward returned {len(results)} gradients, but the operation has "
-        f"{len(node.next_edges)} inputs; it must return one for each, None where there is none"
-    )
-
-
 # Walks to chosen inputs, and walks with hooks of leaves or anomaly detection
 
 
@@ -510,17 +505,13 @@ def _run_checked(buffer: list[Any], retain_graph: bool, wanted: tuple[bool, ...]
     else:
         results = _run(buffer, buffer[1:], retain_graph, wanted)
     if len(node.next_edges) != len(results):
-        raise _wrong_count(node, results)
+        raise wrong_count(node, results)
     if anomaly.enabled and anomaly.check_nan and capture.computes():
         check_for_nan(node, results)
     return results
 
 
 # Leaves
-
-
-def _with_hooks(leaves: dict[int, list[Any]]) -> list[Any]:
-    return [buffer for buffer in leaves.values() if buffer[0]._hooks is not None]
 
 
 def _accumulate_all(leaves: dict[int, list[Any]], create_graph: bool) -> Sequence[Any]:

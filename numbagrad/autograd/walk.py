@@ -359,3 +359,16 @@ def in_new_thread(function: Callable[..., Any], *arguments: Any) -> Any:
     if error is not None:
         raise error
     return result
+
+
+def wrong_count(node: Node, results: Sequence[Any]) -> RuntimeError:
+    """The error of a node that returns other than one gradient for each input."""
+    return RuntimeError(
+        f"{node.name()}.backward returned {len(results)} gradients, but the operation has "
+        f"{len(node.next_edges)} inputs; it must return one for each, None where there is none"
+    )
+
+
+def with_hooks(leaves: dict[int, list[Any]]) -> list[Any]:
+    """The buffers of leaves that have hooks."""
+    return [buffer for buffer in leaves.values() if buffer[0]._hooks is not None]
