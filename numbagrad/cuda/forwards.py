@@ -177,6 +177,13 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     return right.conj().swapaxes(-1, -2) @ (inverses[..., None] * left.conj().swapaxes(-1, -2))
 
 
+def _solve_triangular(A: Any, B: Any, upper: bool) -> Any:
+    stack = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    triangle = np.triu(A) if upper else np.tril(A)
+    matrices = [np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (triangle, B)]
+    return np.linalg.solve(*matrices)
+
+
 #: Called with arrays of the library and the other arguments of the operator.
 OF_LIBRARY: dict[str, Callable[..., Any]] = {
     "frexp": lambda input: tuple(np.frexp(input)),
@@ -187,6 +194,7 @@ OF_LIBRARY: dict[str, Callable[..., Any]] = {
     "lcm": lambda input, other: np.lcm(input, other).astype(input.dtype),
     "linalg_det": lambda A: np.linalg.det(A),
     "linalg_pinv": _pinv,
+    "linalg_solve_triangular": _solve_triangular,
     "linalg_slogdet": lambda A: tuple(np.linalg.slogdet(A)),
     "roll": _rolled,
     "special_i0e": _special("_bessel", 0),
