@@ -56,3 +56,13 @@ def test_docstrings_begin_with_their_subject():
         for head in HIDDEN_SUBJECT.findall(path.read_text())
     ]
     assert not found
+
+
+def test_no_file_of_the_package_is_long():
+    """A file is for one thing: of those above 600 lines, two could be made."""
+    long = {}
+    for path in (ROOT / "numbagrad").rglob("*.py"):
+        lines = path.read_text().count("\n")
+        if lines > 600:
+            long[str(path.relative_to(ROOT))] = lines
+    assert not long
