@@ -59,7 +59,7 @@ print(before == digest(), sorted(set(compiled) & set(group.functions)))
 def _run(code, **environment):
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=240,
-        env={**os.environ, **environment},
+        env={**os.environ, "NUMBAGRAD_NUM_THREADS": "2", **environment},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
