@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd.grad_mode import no_grad
+from ..backend import foreign
 from ..tensor import Tensor, new_tensor
 from .array import CudaArray
 
@@ -45,7 +46,9 @@ def _tensors(value: Any) -> Any:
 
 
 def _arrays(value: Any) -> Any:
-    return tuple([_arrays(x) for x in value]) if isinstance(value, tuple) else value._array
+    if isinstance(value, tuple):
+        return tuple([_arrays(x) for x in value])
+    return None if value is None else value._array
 
 
 def _constant(values: Any, like: Tensor) -> Tensor:
@@ -123,6 +126,72 @@ def ranks(array: Tensor, fractions: Tensor, interpolation: str) -> tuple[Tensor,
     middle = interpolation == "midpoint"
     weights = _torch.full_like(found, 0.5) if middle else found - below
     return below.long(), above.long(), weights
+
+
+# --- counts of values -----------------------------------------------------------------------------
+
+
+def _order_of_rows(keys: Tensor) -> Tensor:
+    """The stable order of rows (n, k), which their first columns decide, then the others."""
+    if not keys.shape[0] or keys.shape[1] == 1:
+        return keys[:, 0].argsort(stable=True)
+    columns = keys.T.flip(0).contiguous()._array
+    return new_tensor(foreign(columns).namespace.lexsort(columns))  # the last one decides first
+
+
+def _runs(entries: Tensor, with_numbers: bool) -> tuple[Tensor, Tensor | None, Tensor]:
+    """Where runs of equal entries begin, the number of the run of each, and how long they are."""
+    first = entries.new_ones(len(entries), dtype=_torch.bool)
+    different = entries[1:] != entries[:-1]
+    first[1:] = different if different.ndim == 1 else different.flatten(1).any(1)
+    starts = first.nonzero()[:, 0]
+    lengths = starts.diff(append=starts.new_full((1,), len(entries)))
+    return starts, first.cumsum(0) - 1 if with_numbers else None, lengths
+
+
+@composed
+def unique(array: Tensor, axis: int | None, with_inverse: bool) -> tuple[Tensor | None, ...]:
+    """The different entries in their order, where each of all is among these, and their counts."""
+    entries = array.reshape(-1) if axis is None else array.movedim(axis, 0)
+    keys = entries.float() if entries.dtype is _torch.bfloat16 else entries
+    keys = _torch.view_as_real(keys) if keys.is_complex() else keys
+    order = _order_of_rows(keys.reshape(len(keys), math.prod(keys.shape[1:])))
+    starts, numbers, counts = _runs(entries[order], with_inverse)
+    inverse = None if numbers is None else _torch.empty_like(order).scatter(0, order, numbers)
+    values = (array.reshape(-1) if axis is None else array).index_select(axis or 0, order[starts])
+    return values, inverse, counts
+
+
+@composed
+def unique_consecutive(array: Tensor, axis: int, with_inverse: bool) -> tuple[Tensor | None, ...]:
+    """The first of each run of equal entries, the number of the run of each, and their lengths."""
+    starts, numbers, lengths = _runs(array.movedim(axis, 0), with_inverse)
+    return array.index_select(axis, starts), numbers, lengths
+
+
+@composed
+def weights_of_each(array: Tensor, weights: Tensor, minlength: int) -> Tensor:
+    """The sum of the weights of 0, 1, 2, ... in a vector, in the order of its elements."""
+    size = max(int(array.max()) + 1, minlength)
+    made = weights.new_zeros(size, dtype=_torch.float64)
+    made.index_add_(0, array.long(), weights.double())
+    return made.to(weights.dtype) if weights.dtype is _torch.float32 else made
+
+
+@composed
+def counted(array: Tensor, bins: int, low: float, high: float) -> Tensor:
+    """``histc``: how many sorted elements are before each edge; equal ends read the extremes."""
+    from ..ops.reductions.counting import interval
+
+    values = array.float() if array.dtype is _torch.bfloat16 else array
+    if low == high and array.numel():
+        low, high = _torch.stack(values.aminmax()).tolist()
+    kind = values._array.dtype
+    edges = np.histogram_bin_edges(np.empty(0, kind), bins, interval(low, high)).astype(kind)
+    ordered, ends = values.reshape(-1).sort().values, _constant(edges, array)
+    before = _torch.searchsorted(ordered, ends[:-1])
+    until = _torch.searchsorted(ordered, ends[-1:], right=True)
+    return _torch.cat([before, until]).diff().to(array.dtype)
 
 
 # --- masks and windows ----------------------------------------------------------------------------

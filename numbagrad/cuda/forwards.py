@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..executor.plan.forms import contiguous
+from ..ops.reductions import counting
 from . import composed, indexing
 from .array import CudaArray
 from .driver import driver
@@ -113,6 +114,17 @@ def _is_in(
     return made
 
 
+def _occurrences(where: CudaBackend, array: CudaArray, weights: Any, minlength: int) -> CudaArray:
+    """``bincount``: counts by CuPy, weights in the order of elements; the extremes are read."""
+    if array.size:
+        counting.check_least(int(where.to_host(where.namespace.min(array))))
+    if weights is None or not array.size:
+        made: CudaArray = where.namespace.bincount(array, minlength=minlength)
+        return made
+    summed: CudaArray = composed.weights_of_each(where, array, weights, minlength)
+    return summed
+
+
 def _argwhere(where: CudaBackend, array: CudaArray) -> Any:
     return where.namespace.argwhere(array)
 
@@ -121,10 +133,14 @@ def _argwhere(where: CudaBackend, array: CudaArray) -> Any:
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "numpy.argwhere": _argwhere,
     "numbagrad.nn.functional.embedding._rows_of_identity": composed.rows_of_identity,
+    "numbagrad.ops.reductions.counting._counted": composed.counted,
     "numbagrad.ops.reductions.counting._is_in": _is_in,
+    "numbagrad.ops.reductions.counting._occurrences": _occurrences,
     "numbagrad.ops.reductions.extremum._median_positions": composed.median_positions,
     "numbagrad.ops.reductions.sorting._mode_positions": composed.mode_positions,
     "numbagrad.ops.reductions.sorting._positions_in": _positions_in,
+    "numbagrad.ops.reductions.sorting._unique": composed.unique,
+    "numbagrad.ops.reductions.sorting._unique_consecutive": composed.unique_consecutive,
 }
 
 

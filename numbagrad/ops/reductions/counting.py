@@ -48,11 +48,17 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return new_tensor(_occurrences(array, given, minlength))
 
 
+def check_least(least: int) -> None:
+    """Raise torch's error if the least element of a vector to count is negative."""
+    if least < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+
+
 @array_function(refused="bincount(), whose size depends on values")
 def _occurrences(array: Array, weights: Array | None, minlength: int) -> Array:
     """The counts of ``bincount``."""
-    if array.size and array.min() < 0:
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if array.size:
+        check_least(array.min())
     if weights is None or not array.size:  # torch looks at no weights where there are none
         return np.bincount(array, minlength=minlength).astype(np.int64)
     counted = np.bincount(array, half.readable(weights), minlength)
@@ -85,14 +91,23 @@ def _counted(array: Array, bins: int, low: float, high: float) -> Array:
     kind, array = array.dtype, half.readable(array)
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
+    counted, _ = np.histogram(array[~np.isnan(array)], bins, interval(low, high))
+    return half.converted(counted, kind)
+
+
+def interval(low: float, high: float) -> tuple[float, float]:
+    """The interval that ``histc`` divides: around a point, one to both sides.
+
+    Raises:
+        RuntimeError: for ends in the other order, or that are not finite.
+    """
     if low == high:
         low, high = low - 1, high + 1
     if low > high:
         raise RuntimeError(f"torch.histc: max must be larger than min, got [{low}, {high}]")
     if not np.isfinite([low, high]).all():
         raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
-    counted, _ = np.histogram(array[~np.isnan(array)], bins, (low, high))
-    return half.converted(counted, kind)
+    return low, high
 
 
 @forward_only

@@ -1,0 +1,71 @@
+"""Different values and counts of values on the device: to the bit what the CPU finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numbagrad as torch
+from numbagrad.cuda import library
+from numbagrad.cuda.driver import driver
+
+VALUES = {
+    "integers": [[1, 2], [1, 2], [0, 5]],
+    "floats": [2.0, float("nan"), -0.0, 2.0, float("nan"), 0.0],
+    "bools": [True, False, True],
+    "nothing": [],
+}
+
+
+def equal(found, expected):
+    """Both in the same place of a tuple, of one dtype, and on their devices."""
+    pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+    for own, other in pairs:
+        assert own.device.type == "cuda" and own.dtype is other.dtype
+        np.testing.assert_array_equal(own.double().cpu().numpy(), other.double().numpy())
+    assert library.refused == set()
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("function", [torch.unique, torch.unique_consecutive])
+def test_different_values(function, values):
+    x = torch.tensor(VALUES[values])
+    for dim in (None, *range(x.ndim)):
+        given = {"return_inverse": True, "return_counts": True, "dim": dim}
+        equal(function(x.cuda(), **given), function(x, **given))
+
+
+def test_different_values_wait_for_their_number_alone():
+    """CuPy does so inside of ``nonzero``; nothing is read here."""
+    x = torch.tensor([2, 1, 2, 2], device="cuda")
+    for function in (torch.unique, torch.unique_consecutive):
+        before = driver().waits
+        function(x, return_inverse=True, return_counts=True)
+        assert driver().waits == before
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_occurrences(dtype):
+    x = torch.tensor([0, 3, 3, 1])
+    weights = torch.tensor([0.5, 1, 2, 4]).to(dtype)
+    for given in ((), (None, 6), (weights,), (weights, 6)):
+        there = [y.cuda() if isinstance(y, torch.Tensor) else y for y in given]
+        equal(torch.bincount(x.cuda(), *there), torch.bincount(x, *given))
+    with pytest.raises(RuntimeError, match="1-d non-negative integral"):
+        torch.bincount(torch.tensor([1, -1], device="cuda"))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_elements_in_intervals(dtype):
+    """On edges as well; NaN and what is outside count nowhere."""
+    x = torch.tensor([-2.0, -1.5, -1.0, 0.0, 0.3, 2.0, 7.0, float("nan")]).to(dtype)
+    there = x.cuda()
+    before = driver().waits
+    found = there.histc(4, -2, 2)
+    assert driver().waits == before
+    equal(found, x.histc(4, -2, 2))
+    for given in ((3,), (2, 0.3, 0.3)):
+        equal(there[:-1].histc(*given), x[:-1].histc(*given))
+    for low, high, text in ((0, 0, "not finite"), (2, 1, "max must be larger than min")):
+        with pytest.raises(RuntimeError, match=text):
+            there.histc(4, low, high)
