@@ -17,7 +17,7 @@ import numbagrad as torch
 from numbagrad import random
 from numbagrad.autograd.hooks import saved_hooks
 from numbagrad.executor import builtin
-from numbagrad.executor.families import copying, indexing, matmul
+from numbagrad.executor.families import copying, indexing, matmul, writing
 from numbagrad.executor.hand_written import HandWrittenKernel
 from numbagrad.ops.operators import native_launchers
 from numbagrad.ops.operators.pointwise_operator import pointwise
@@ -387,6 +387,16 @@ def operators() -> Iterator[Case]:
         "launch_hand_written", lambda: launch_hand_written(300, 1000, *words),
         ["array_launch.launch_hand_written"], [],
         [moved],
+    )  # fmt: skip
+    ones = np.ones((3, 300), np.float32)
+    for _ in range(2):  # the launcher is installed, then told the kernel
+        writing.writers["index_add"](moved, 0, index._array, ones)
+        torch.zeros(4, 300).index_add_(0, index, plain[:3])
+    write_at = writing.writers["index_add"]
+    assert write_at(moved, 0, index._array, ones)
+    yield Case(
+        "write_at", lambda: write_at(moved, 0, index._array, ones), ["writing.write_at"], [],
+        [moved, index._array, ones],
     )  # fmt: skip
     array, rows, whole = plain._array, index._array, np.ascontiguousarray(index._array)
     columns = np.zeros((4, 300), np.int64)

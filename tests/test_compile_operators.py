@@ -162,7 +162,7 @@ def check_row(entry: Entry, dtype: str, calls: int = 4) -> None:
     both = entry.differentiable and dtype.startswith("float")
     for differentiate in (False, True) if both else (False,):
         reason = reason_of(entry, dtype, differentiate, calls)
-        assert (refused in reason) if refused and NATIVE else not reason
+        assert (refused in reason) if refused and NATIVE else not reason, reason
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64"])

@@ -77,6 +77,7 @@ WITHOUT_EFFECT = {
     },
     "of a compiler of programs as text": {
         "ScriptModule.save": {"f"}, "jit.trace": {"optimize", "check_trace"},
+        "jit.script": {"optimize", "example_inputs"},
     },
 }  # fmt: skip
 

@@ -158,7 +158,7 @@ def call_into(
         TypeError: if ``out`` is no Tensor, or not as many as there are results.
         RuntimeError: if a dtype is refused, or autograd would have to follow.
     """
-    outputs = out if isinstance(out, (tuple, list)) else (out,)
+    outputs = out if isinstance(out, (tuple, list)) and rule.dtype != "made" else (out,)
     for x in outputs:
         require_output(name, x)
     if rule.dtype == "made":
