@@ -13,6 +13,7 @@ import numbagrad as ng
 from numbagrad import nn
 from numbagrad.autograd import gradcheck, gradgradcheck
 from numbagrad.nn import functional as F
+from numbagrad.nn.functional import grid as samples
 
 PADDINGS = ("zeros", "border", "reflection")
 
@@ -109,6 +110,24 @@ class TestGridSample:
         sample = lambda *given: F.grid_sample(*given, mode, padding, corners)  # noqa: E731
         assert gradcheck(sample, (x, grid), check_forward_ad=True)
         assert gradgradcheck(sample, (x, grid), fast_mode=True)
+
+
+@pytest.mark.parametrize(("rank", "mode", "padding", "corners"), KINDS)
+def test_kernels_and_definition_of_samples_agree(rank, mode, padding, corners):
+    x, grid = drawn(rank)
+    numbers = ("bilinear", "nearest", "bicubic").index(mode), PADDINGS.index(padding), corners
+    grid.reshape(-1)[:6] = 1, -1, 0, np.nan, np.inf, 1e30
+    for dtype, tolerance in ((np.float32, 2e-5), (np.float64, 1e-13)):
+        values = ng.from_numpy(np.swapaxes(x.astype(dtype), 0, 1).copy()).transpose(0, 1)
+        places = ng.from_numpy(np.flip(grid, 1).astype(dtype)).requires_grad_()
+        values.requires_grad_()
+        found = []
+        for sample in (samples.KERNELS[rank], samples.definition):
+            made = sample(values, places, *numbers)
+            grads = ng.autograd.grad((made**2).sum(), (values, places))
+            found.append([a.detach().nan_to_num().numpy() for a in (made, *grads)])
+        for ours, wanted in zip(*found, strict=True):
+            np.testing.assert_allclose(ours, wanted, tolerance, tolerance)
 
 
 class TestPlaces:

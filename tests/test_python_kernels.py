@@ -135,12 +135,20 @@ def loss_of_sequences():
 def largest_in_windows():
     images = numbers(1, 2, 5, 5).requires_grad_()
     F.max_pool2d(images, 2, padding=1).sum().backward()
+    F.adaptive_max_pool2d(images, 3)
 
 
 def nearest_elements():
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         x = numbers(2, 2, 3, 5).to(dtype).requires_grad_()
         torch.nn.functional.interpolate(x, scale_factor=(2, 1.7)).sum().backward()
+
+
+def samples_of_a_grid():
+    for dtype, mode in ((torch.float32, "bilinear"), (torch.float64, "nearest")):
+        x, grid = numbers(2, 2, 3, 5).to(dtype), 2 * numbers(2, 3, 2, 2).to(dtype)
+        x.requires_grad_(), grid.requires_grad_()
+        F.grid_sample(x, grid, mode, "reflection", False).sum().backward()
 
 
 def checks():
@@ -178,6 +186,7 @@ def many_units():
         (loss_of_sequences, {"kernels.losses.ctc_loss"}),
         (largest_in_windows, {"kernels.pooling.windows"}),
         (nearest_elements, {"kernels.interpolation.nearest"}),
+        (samples_of_a_grid, {"kernels.interpolation.sampling"}),
         (checks, {"kernels.losses.checks"}),
         (half_precision, {"Pointwise", "Reduce", "Rowwise", "kernels.indexing.elements"}),
         (many_units, {"Product", "Reduce", "Rowwise"}),

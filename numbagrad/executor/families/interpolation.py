@@ -1,6 +1,7 @@
-"""Resampling of ndarrays by the nearest element, and its adjoint.
+"""Resampling of ndarrays by the nearest element, samples at the places of a grid, and adjoints.
 
-Called by ``nn/functional/resampling.py``; runs what ``kernels/interpolation/nearest.py`` holds.
+Called by ``nn/functional/resampling.py`` and ``grid.py``; runs what ``kernels/interpolation/``
+holds.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from ...backend import foreign
 from ...dtype import name_of
+from .. import capture
 from ..hand_written import HandWrittenKernel
 from ..memory.arrays import constant, in_c_order, new_array
 
@@ -22,9 +24,13 @@ Array = np.ndarray[Any, Any]
 _GRAIN = 32768  # elements that are worth a thread of their own
 
 
+#: Channels of which the gradient is a thread's own: more take the places of a grid less often.
+_CHANNELS_TOGETHER = 16
+
+
 @functools.cache
-def _kernel(name: str) -> HandWrittenKernel:
-    return HandWrittenKernel("kernels.interpolation.nearest", name)
+def _kernel(name: str, module: str = "nearest") -> HandWrittenKernel:
+    return HandWrittenKernel(f"kernels.interpolation.{module}", name)
 
 
 def has_kernels(array: Array) -> bool:
@@ -72,4 +78,75 @@ def gathered_back(array: Array, sizes: Sequence[int], words: Array) -> Array:
     grain = max(_GRAIN // math.prod(array.shape[2:]) * math.prod(sizes[:-1]), 1)
     kernel = _kernel(f"gather_back_{name_of(array.dtype)}")
     kernel(lines, grain, made, in_c_order(array), constant(words))
+    return made
+
+
+# --- samples of a grid ----------------------------------------------------------------------------
+
+
+def samples_here(input: Array, grid: Array) -> bool:
+    """Whether there are kernels of samples: float32 and float64 of both, and an element at all."""
+    if foreign(input) is not None or foreign(grid) is not None or not (input.size and grid.size):
+        return False
+    known = input.dtype.isnative and grid.dtype.isnative and input.dtype == grid.dtype
+    return known and name_of(input.dtype) in ("float32", "float64")
+
+
+@functools.lru_cache(maxsize=256)
+def _geometry(
+    shape: tuple[int, ...], samples: int, mode: int, padding: int, align_corners: bool
+) -> Array:
+    """The words that ``kernels/interpolation/sampling.py`` reads, for an input of a shape."""
+    sizes = (1,) * (5 - len(shape)) + shape[2:]
+    made = np.array(
+        [
+            len(shape) - 2, *sizes, shape[1], samples, padding, align_corners, mode == 1,
+            _CHANNELS_TOGETHER,
+        ],
+        np.int64,
+    )  # fmt: skip
+    made.flags.writeable = False
+    return made
+
+
+def _sampling(
+    name: str, shape: tuple[int, ...], grid: Array, options: Sequence[int]
+) -> tuple[HandWrittenKernel, Array]:
+    geometry = _geometry(shape, math.prod(grid.shape[1:-1]), *options)
+    if capture.active is not None:
+        geometry = constant(geometry.copy())
+    return _kernel(f"{name}_{name_of(grid.dtype)}", "sampling"), geometry
+
+
+def sampled(input: Array, grid: Array, options: Sequence[int]) -> Array:
+    """The elements of (N, C, ...) at the places of a grid: (N, C, *sizes of the grid).
+
+    ``options`` are the mode (0 linear, 1 the nearest element), the padding (0 zeros, 1 border,
+    2 reflection), and whether corners are aligned.
+    """
+    kernel, geometry = _sampling("sample", input.shape, grid, options)
+    made = new_array((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
+    units = grid.size // grid.shape[-1]
+    grain = max(_GRAIN // (8 * input.shape[1]), 1)
+    kernel(units, grain, made, in_c_order(input), in_c_order(grid), geometry)
+    return made
+
+
+def sampled_back(grad: Array, shape: tuple[int, ...], grid: Array, options: Sequence[int]) -> Array:
+    """The gradient of ``sampled`` by an input of a shape."""
+    kernel, geometry = _sampling("spread", shape, grid, options)
+    made = new_array(shape, grad.dtype)
+    units = shape[0] * -(-shape[1] // _CHANNELS_TOGETHER)
+    grain = max(_GRAIN // (math.prod(shape[2:]) + math.prod(grid.shape[1:-1])), 1)
+    kernel(units, grain, made, in_c_order(grad), in_c_order(grid), geometry)
+    return made
+
+
+def grid_back(grad: Array, input: Array, grid: Array, options: Sequence[int]) -> Array:
+    """The gradient of ``sampled`` by the grid."""
+    kernel, geometry = _sampling("follow_grid", input.shape, grid, options)
+    made = new_array(grid.shape, grid.dtype)
+    units = grid.size // grid.shape[-1]
+    grain = max(_GRAIN // (8 * input.shape[1]), 1)
+    kernel(units, grain, made, in_c_order(grad), in_c_order(input), in_c_order(grid), geometry)
     return made

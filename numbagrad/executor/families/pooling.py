@@ -1,4 +1,4 @@
-"""Pooling on ndarrays: where in its window the largest element is, and sums of windows.
+"""Pooling on ndarrays: where in a window or part the largest element is, and sums of windows.
 
 Called by ``nn/functional/pooling.py``; runs what ``kernels/pooling/windows.py`` holds.
 """
@@ -57,6 +57,17 @@ def largest(array: Array, counts: tuple[int, ...], options: Sequence[tuple[int, 
     lines = made.size // counts[-1]
     grain = max(_GRAIN // (math.prod(options[0]) * counts[-1]), 1)
     _kernel(array.dtype)(lines, grain, made, array, launch_args)
+    return made
+
+
+def largest_of_parts(array: Array, counts: tuple[int, ...]) -> Array:
+    """Places as of ``largest`` in nearly equal parts of (N, C, ...), which may overlap."""
+    made = new_array((*array.shape[:2], *counts), np.dtype(np.int64))
+    if made.size:
+        launch_args = _launch_args(array.shape[2:], counts, ((),) * 4)
+        grain = max(_GRAIN * math.prod(counts) // math.prod(array.shape[2:]), 1)
+        kernel = _summing("largest_of_parts", array.dtype)
+        kernel(made.size, grain, made, in_c_order(array), launch_args)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Kernels of pooling: where in its window the largest element is, and sums of windows.
+"""Kernels of pooling: where in a window or part the largest element is, and sums of windows.
 
 ``executor/families/pooling.py`` compiles them by name. They go through lines of windows, place by
 place of the kernel, so that inner loops run along memory and become vectors. Imported only to
@@ -10,11 +10,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...codegen.intrinsics import int64, load, load_apart, store, store_apart, subroutine
-from ...codegen.kernel import Values, element, kernel, variable
+from ...codegen.intrinsics import int32, int64, load, load_apart, store, store_apart, subroutine
+from ...codegen.kernel import Values, element, kernel, real, variable
 from ...codegen.record import Word
 from ...codegen.vector_emitter import tile_shape
-from ..dtypes import dtypes
+from ..dtypes import FLOATS, dtypes
 from ..packing import Arguments, Elements
 from .layout import COUNTS, DILATION, KERNEL, PADDING, SIZES, STRIDE
 from .lines import search_line, search_windows
@@ -148,6 +148,46 @@ def largest(args, lo, hi):
             line, layer = 0, layer + 1
         if layer == layers:
             layer, plane = 0, plane + 1
+
+
+@kernel(variants=FLOATS, takes=Positions)
+def largest_of_parts(args, lo, hi):
+    """where[n, o] = the place in plane n of the largest element of part o; a unit is a part.
+
+    The geometry has the sizes and the counts alone. Parts are nearly equal, and may overlap. Of
+    equals the first one is taken, of NaN the last.
+    """
+    given = Positions(args)
+    positions, source, geometry = given.output, given.source, given.geometry
+    depth = load(geometry, SIZES, int64)
+    height = load(geometry, SIZES + 1, int64)
+    width = load(geometry, SIZES + 2, int64)
+    layers, lines = load(geometry, COUNTS, int64), load(geometry, COUNTS + 1, int64)
+    columns = load(geometry, COUNTS + 2, int64)
+    for at in range(lo, hi):
+        line, layer = at // columns, at // (columns * lines)
+        plane = layer // layers
+        x, y, z = at - line * columns, line - layer * lines, layer - plane * layers
+        first_x, end_x = x * width // columns, ((x + 1) * width + columns - 1) // columns
+        first_y, end_y = y * height // lines, ((y + 1) * height + lines - 1) // lines
+        first_z, end_z = z * depth // layers, ((z + 1) * depth + layers - 1) // layers
+        offset = plane * depth * height * width
+        where = (first_z * height + first_y) * width + first_x
+        most = real(load(source, offset + where, element))
+        for k in range(first_z, end_z):
+            for j in range(first_y, end_y):
+                row = (k * height + j) * width
+                larger = int32(0)  # of a whole line at once: few lines have one
+                for i in range(row + first_x, row + end_x):
+                    value = real(load(source, offset + i, element))
+                    larger |= int32(0) if value <= most else int32(1)
+                if not larger:
+                    continue
+                for i in range(row + first_x, row + end_x):
+                    value = real(load(source, offset + i, element))
+                    if value > most or value != value:
+                        most, where = value, i
+        store(positions, at, where, int64)
 
 
 @kernel(variants=_SUMMED, takes=Moved)

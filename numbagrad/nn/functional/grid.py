@@ -2,7 +2,8 @@
 
 Written in differentiable operators, so gradients, tangents and batches of every order follow. Where
 a place lies between elements is arithmetic on the grid; which elements those are carries no
-gradient.
+gradient. Values and first gradients of all modes but the cubic one have kernels
+(``executor/families/interpolation.py``).
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from typing import Any
 import numpy as np
 
 from ...dtype import scalar_type_name
+from ...executor.families import interpolation as executor
 from ...executor.memory.arrays import constant_beside
 from ...half_precision import converted
+from ...ops.creation.filled import zeros_like
+from ...ops.operators.kernel_operator import KernelOperator
 from ...ops.pointwise.functions import floor, fmod
 from ...ops.pointwise.functions import round as nearest_number
 from ...ops.pointwise.selection import where
@@ -26,6 +30,7 @@ from ...warn_once import warn_caller
 
 __all__ = ["affine_grid", "grid_sample"]
 
+#: In the order of torch's numbers for them.
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
 #: The coefficient of Keys (1981): the slope at the neighbours is this times a difference.
@@ -190,6 +195,60 @@ def _check(input: Tensor, grid: Tensor, mode: str) -> None:
         raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
 
 
+def definition(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
+    """``grid_sample`` in differentiable operators, with torch's numbers for its modes."""
+    kind = _MODES[mode], _PADDINGS[padding], align_corners
+    taps = [
+        _taps(grid.select(-1, axis), size, *kind)
+        for axis, size in enumerate(reversed(input._array.shape[2:]))
+    ]
+    made = _sum_of_taps(input, taps[::-1], grid._array.shape[1:-1])
+    if kind[0] == "nearest" and (grid._requires_grad or is_transformed(grid)):
+        # A gradient of zero, whatever the places are.
+        never = new_tensor(constant_beside(made._array, np.zeros((), bool)))
+        made = made + where(never, grid.sum(), 0.0)
+    return made
+
+
+# --- kernels --------------------------------------------------------------------------------------
+
+
+def _takes(input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> bool:
+    return _MODES[mode] != "bicubic" and executor.samples_here(input, grid)
+
+
+def _forward(input: Any, grid: Any, *options: Any) -> tuple[Any, ...]:
+    return (executor.sampled(input, grid, options),)
+
+
+def _gradients(
+    grads: Sequence[Tensor | None], arguments: Sequence[Any], results: Sequence[Any],
+    kept: Sequence[Any], needed: Sequence[bool],
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """The gradients of the input and of the grid."""
+    (grad,) = grads
+    assert grad is not None
+    (input, grid), options = [x._array for x in arguments[:2]], arguments[2:]
+    of_input = of_grid = None
+    if needed[0]:
+        of_input = new_tensor(executor.sampled_back(grad._array, input.shape, grid, options))
+    if needed[1] and _MODES[options[0]] == "nearest":
+        of_grid = zeros_like(arguments[1])
+    elif needed[1]:
+        of_grid = new_tensor(executor.grid_back(grad._array, input, grid, options))
+    return of_input, of_grid
+
+
+#: The operators by their number of spatial dimensions.
+KERNELS = {
+    rank: KernelOperator(
+        f"grid_sampler_{rank}d", definition, _takes, _forward, _gradients,
+        f"GridSampler{rank}DBackward0",
+    )
+    for rank in (2, 3)
+}  # fmt: skip
+
+
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -230,15 +289,10 @@ def grid_sample(
     _check(input, grid, mode)
     half = input._array.dtype == np.float16
     values, positions = (input.float(), grid.float()) if half else (input, grid)
-    taps = [
-        _taps(positions.select(-1, axis), size, mode, padding_mode, align_corners)
-        for axis, size in enumerate(reversed(input._array.shape[2:]))
-    ]
-    made = _sum_of_taps(values, taps[::-1], grid._array.shape[1:-1])
-    if mode == "nearest" and (grid._requires_grad or is_transformed(grid)):
-        # A gradient of zero, whatever the places are.
-        never = new_tensor(constant_beside(made._array, np.zeros((), bool)))
-        made = made + where(never, positions.sum(), 0.0)
+    sample = KERNELS[input._array.ndim - 2]
+    made: Tensor = sample(
+        values, positions, _MODES.index(mode), _PADDINGS.index(padding_mode), bool(align_corners)
+    )
     return made.half() if half else made
 
 

@@ -170,7 +170,11 @@ _largest_of_windows = TensorOperator(
     portable=True,
 )
 _largest_of_all_parts = TensorOperator(
-    "adaptive_max_pool", lambda input, counts: _largest_in_parts(input, counts), {}, batch=folded
+    "adaptive_max_pool",
+    lambda input, counts: executor.largest_of_parts(input, counts),
+    {},
+    batch=folded,
+    takes_half=True,
 )
 
 
@@ -457,40 +461,6 @@ def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
         weights = converted(weights, input._array.dtype)
         input = along(input, axis, new_tensor(constant_beside(input._array, weights)))
     return input
-
-
-def _largest_in_parts(array: Array, counts: tuple[int, ...]) -> Array:
-    """Flat indices of the largest elements of parts of the spatial dimensions of (N, C, ...).
-
-    Parts are cut one dimension after another, the last one first: of equal elements the first is
-    then the first of its part as well, and NaN, of which torch takes the last, stays the last.
-    """
-    sizes = array.shape[2:]
-    where = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
-    where = np.broadcast_to(where, array.shape)
-    values = array
-    for axis in range(array.ndim - 1, 1, -1):
-        count = counts[axis - 2]
-        starts, ends = _parts(values.shape[axis], count)
-        length = int((ends - starts).max(initial=1))
-        # Shorter parts have their last element several times.
-        spans = np.minimum(starts[:, None] + np.arange(length), ends[:, None] - 1)
-        values, where = [np.take(x, spans, axis) for x in (values, where)]
-        chosen = np.expand_dims(_index_of_largest(values, axis + 1), axis + 1)
-        values, where = [
-            np.take_along_axis(x, chosen, axis + 1).squeeze(axis + 1) for x in (values, where)
-        ]
-    return np.ascontiguousarray(where)
-
-
-def _index_of_largest(values: Array, axis: int) -> Array:
-    """Index of the first of the largest elements along a dimension, or of the last NaN."""
-    chosen: Array = values.argmax(axis)
-    undefined = np.isnan(values)
-    if not undefined.any():
-        return chosen
-    last = values.shape[axis] - 1 - np.flip(undefined, axis).argmax(axis)
-    return np.asarray(np.where(undefined.any(axis), last, chosen))
 
 
 def _means_of_parts(rank: int, shapes: str) -> Callable[..., Tensor]:
