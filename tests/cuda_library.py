@@ -514,7 +514,7 @@ def device(library: Library) -> Any:
             library.drain()
             return small.as_cupy(self, array)  # type: ignore[arg-type]
 
-        from_dlpack, special = small.from_dlpack, staticmethod(small.special)
+        from_dlpack, of_scipy = small.from_dlpack, staticmethod(small.of_scipy)
 
         def library(self, index: int) -> Any:
             """The context of CuPy's functions; there are none."""

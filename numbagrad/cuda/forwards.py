@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..executor.plan.forms import contiguous
+from ..ops.linear_algebra.lapack import by_columns
 from ..ops.reductions import counting
 from . import composed, indexing
 from .array import CudaArray
@@ -173,7 +175,7 @@ def _of_scipy(name: str) -> Callable[..., Any]:
 
     def forward(*arrays: Any) -> Any:
         wide = [x.astype(np.float64) for x in arrays]
-        return driver().special(name)(*wide).astype(arrays[-1].dtype)
+        return driver().of_scipy("special", name)(*wide).astype(arrays[-1].dtype)
 
     return forward
 
@@ -200,6 +202,23 @@ def _solve_triangular(A: Any, B: Any, upper: bool) -> Any:
     return np.linalg.solve(*matrices)
 
 
+def _lu_factors(A: Any) -> Any:
+    """L and U by columns, swaps of rows from 1, and the first zero pivots, by a call a matrix."""
+    leading, (rows, columns) = A.shape[:-2], A.shape[-2:]
+    count = min(rows, columns)
+    if not A.size:
+        return A, np.empty((*leading, count), np.int32), np.zeros(leading, np.int32)
+    factor = driver().of_scipy("linalg", "lu_factor")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of zero pivots, which the result tells of
+        found = [factor(x, check_finite=False) for x in A.reshape(-1, rows, columns)]
+    packed = np.stack([x for x, _ in found]).reshape(A.shape)
+    pivots = np.stack([x for _, x in found]).reshape((*leading, count)).astype(np.int32) + 1
+    zero = packed.diagonal(0, -2, -1) == 0
+    first = np.where(zero.any(-1), zero.argmax(-1) + 1, 0).astype(np.int32)
+    return by_columns(packed), pivots, first
+
+
 #: Called with arrays of the library and the other arguments of the operator.
 OF_LIBRARY: dict[str, Callable[..., Any]] = {
     "frexp": lambda input: tuple(np.frexp(input)),
@@ -209,6 +228,7 @@ OF_LIBRARY: dict[str, Callable[..., Any]] = {
     "igammac": _of_scipy("gammaincc"),
     "lcm": lambda input, other: np.lcm(input, other).astype(input.dtype),
     "linalg_det": lambda A: np.linalg.det(A),
+    "linalg_lu_factor_ex": _lu_factors,
     "linalg_pinv": _pinv,
     "linalg_solve_triangular": _solve_triangular,
     "linalg_slogdet": lambda A: tuple(np.linalg.slogdet(A)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import importlib
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -555,11 +556,9 @@ class Device:
 
         return cupy.from_dlpack(source)
 
-    def special(self, name: str) -> Any:
-        """A function of ``scipy.special`` for arrays of CuPy."""
-        from cupyx.scipy import special
-
-        return getattr(special, name)
+    def of_scipy(self, module: str, name: str) -> Any:
+        """A function of ``scipy.<module>`` for arrays of CuPy."""
+        return getattr(importlib.import_module(f"cupyx.scipy.{module}"), name)
 
     @contextlib.contextmanager
     def library(self, index: int) -> Iterator[None]:

@@ -17,7 +17,7 @@ from ...executor.plan.sharing import bounds
 from ..kernels.attention import block_for
 from ..kernels.matmul import Shape
 from .source import Source
-from .twin import TwinArray, special
+from .twin import TwinArray, of_scipy
 
 
 class Block:
@@ -66,7 +66,7 @@ class Offline:
         memory: Any = (ctypes.c_char * max(high - low, 1)).from_address(array.address + low)
         return TwinArray(np.ndarray(array.shape, array.dtype, memory, -low, array.strides))
 
-    special = staticmethod(special)
+    of_scipy = staticmethod(of_scipy)
 
     def library(self, index: int) -> contextlib.AbstractContextManager[Any]:
         """The context in which functions of that library run."""

@@ -28,7 +28,7 @@ from ...kernels.reduction import combine
 from ..kernels.matmul import Shape
 from .memory import PinnedMemory
 from .source import Source
-from .twin import TwinArray, special
+from .twin import TwinArray, of_scipy
 
 
 class SimulatedProperties(NamedTuple):
@@ -313,7 +313,7 @@ class Simulated:
         described = dict(array.__array_interface__)
         return types.SimpleNamespace(__cuda_array_interface__=described, array=array)
 
-    special = staticmethod(special)
+    of_scipy = staticmethod(of_scipy)
 
     def library(self, index: int) -> contextlib.AbstractContextManager[Any]:
         """The context in which functions of that library run."""

@@ -6,6 +6,7 @@ run here therefore ask for nothing else; that CuPy computes the same is left to 
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -134,19 +135,22 @@ def _shown(value: Any) -> Any:
     return value
 
 
-#: Functions of ``scipy.special`` that CuPy has, as far as forwards call them.
-_SPECIAL = frozenset("gammainc gammaincc log_ndtr ndtri".split())
+#: Functions of SciPy that CuPy has, as far as forwards call them, by module.
+_OF_SCIPY = {
+    "special": frozenset("gammainc gammaincc log_ndtr ndtri".split()),
+    "linalg": frozenset(("lu_factor",)),
+}
 
 
-def special(name: str) -> Any:
-    """A function of ``scipy.special`` in the place of CuPy's.
+def of_scipy(module: str, name: str) -> Any:
+    """A function of ``scipy.<module>`` in the place of CuPy's.
 
     Raises:
         NotImplementedError: without SciPy; the host's own function runs then.
     """
-    assert name in _SPECIAL
+    assert name in _OF_SCIPY[module]
     try:
-        from scipy import special
+        function = getattr(importlib.import_module(f"scipy.{module}"), name)
     except ImportError as missing:
         raise NotImplementedError("SciPy, which stands for CuPy's, is not installed") from missing
-    return lambda *arrays: _shown(getattr(special, name)(*_hidden(arrays)))
+    return lambda *arrays, **options: _shown(function(*_hidden(arrays), **options))

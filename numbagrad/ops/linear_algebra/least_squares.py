@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ...backend import home_of
 from ...dispatch.policies import autocasts
-from ...dtype import scalar_type_name
-from ...executor.memory.arrays import constant_beside, filled
+from ...dtype import int64, scalar_type_name
+from ...executor.memory.arrays import constant_beside, filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked, with_samples
 from ...transforms.levels import is_transformed
@@ -164,7 +165,7 @@ def matrix_rank(
     atol, rtol = _tolerances(A._array.shape, A._array.dtype, atol, rtol)
     input = A.detach()
     if min(A._array.shape[-2:]) == 0:
-        made = zeros(A._array.shape[:-2]).long()
+        made = zeros(A._array.shape[:-2], dtype=int64, device=A.device)
         return made
     values = eigvalsh(input).abs() if hermitian else svdvals(input)
     least = values.amax(-1) * rtol
@@ -174,7 +175,7 @@ def matrix_rank(
 
 def _no_condition(A: Tensor) -> Tensor:
     """The condition numbers of matrices without elements: zeros, real ones of complex matrices."""
-    return zeros(A._array.shape[:-2], dtype=A.real.dtype)
+    return zeros(A._array.shape[:-2], dtype=A.real.dtype, device=A.device)
 
 
 @takes("A: Tensor, p?: Number | str | None")
@@ -225,7 +226,7 @@ _is_singular = TensorOperator(
 def _lstsq_forward(A: Array, B: Array, rcond: float) -> tuple[Array, Array, Array]:
     """Solutions, ranks and singular values, broadcast over the leading dimensions."""
     u, s, vh = svd_of(A, name="torch.linalg.lstsq")
-    kept = s > rcond * s.max(-1, initial=0)[..., None]
+    kept = s > rcond * s[..., :1]
     inverses = np.where(kept, 1 / np.where(kept, s, 1), 0)[..., None]
     made = _adjoint(vh) @ (inverses * (_adjoint(u) @ B))
     rank = np.broadcast_to(kept.sum(-1), A.shape[:-2]).copy()
@@ -283,7 +284,7 @@ _squares_left = TensorOperator(
 #: Where none are computed: empty, but with the history of the solution.
 _nothing_left = TensorOperator(
     "linalg_lstsq",
-    lambda solution: filled((0,), solution.real.dtype, 0),
+    lambda solution: solution.real.reshape(-1)[:0].copy(),
     {"solution": lambda grad, solution: solution * 0},
 )
 
@@ -324,7 +325,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         B: (..., m, k), or vectors: of the shape of A without its last dimension.
         rcond: singular values count that are larger than this times the largest one; by default
             the larger side times the precision of the dtype.
-        driver: which of LAPACK's functions torch would call, which decides what is returned.
+        driver: which of LAPACK's functions torch would call, which decides what is returned; by
+            default "gelsy", and "gels" on other devices than the CPU, as in torch.
 
     Returns:
         The solution; the sums of squares that are left, unless "gelsy", if there are more equations
@@ -338,7 +340,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     shape = A._array.shape
     vectors = B._array.ndim == len(shape) - 1
     _check_lstsq(A, B, vectors, driver)
-    driver = driver or "gelsy"
+    driver = driver or ("gelsy" if home_of(A._array) is None else "gels")
     right = B.unsqueeze(-1) if vectors else B
     common_shape([shape[:-2], right._array.shape[:-2]])
     if rcond is None:
@@ -346,7 +348,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     solution, rank, values = _lstsq(A, right, float(rcond))
     kind = A._array.real.dtype
     apart = is_transformed(solution)
-    residuals = new_tensor(filled((0,), kind, 0)) if apart else _nothing_left(solution)
+    empty = new_tensor(filled_like(A._array, (0,), kind, 0))
+    residuals = empty if apart else _nothing_left(solution)
     if driver != "gelsy" and shape[-2] > shape[-1]:
         # Of samples nobody can ask: they have to be of full rank.
         if driver == "gels" or is_transformed(rank) or bool((rank == shape[-1]).all()):
@@ -355,9 +358,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
             else:
                 residuals = _squares_left(A, solution, right)
     if driver == "gels":
-        rank = new_tensor(filled((0,), np.dtype(np.int64), 0))
+        rank = new_tensor(filled_like(A._array, (0,), np.dtype(np.int64), 0))
     if driver not in ("gelsd", "gelss"):
-        values = new_tensor(filled((0,), kind, 0))
+        values = empty
     else:
         values = values.detach()
     solution = unsafe_view(solution, solution._array.shape[:-1]) if vectors else solution

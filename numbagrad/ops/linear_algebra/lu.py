@@ -14,7 +14,7 @@ import numpy as np
 from ... import return_types
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
-from ...executor.memory.arrays import constant_beside, filled
+from ...executor.memory.arrays import constant_beside, filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from ...transforms.levels import Dual, is_transformed, settled, state_of
@@ -234,7 +234,7 @@ def lu_unpack(
             f"shape {list(LU_pivots._array.shape)} for matrices {list(LU_data._array.shape)}"
         )
     P, L, U = _unpacked(LU_data, LU_pivots)
-    empty = new_tensor(filled((0,), LU_data._array.dtype, 0))
+    empty = new_tensor(filled_like(LU_data._array, (0,), LU_data._array.dtype, 0))
     if not unpack_data:
         L = U = empty
     return return_types.lu_unpack(P if unpack_pivots else empty, L, U)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import return_types
 from ...dispatch.policies import autocasts
-from ...executor.memory.arrays import filled
+from ...executor.memory.arrays import filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
 from ..operators.tensor_operator import TensorOperator
@@ -121,5 +121,6 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
             "or 'complete'"
         )
     if mode == "r":
-        return return_types.linalg_qr(new_tensor(filled((0,), A._array.dtype, 0)), _r(A))
+        empty = new_tensor(filled_like(A._array, (0,), A._array.dtype, 0))
+        return return_types.linalg_qr(empty, _r(A))
     return return_types.linalg_qr(*_qr(A, mode))
