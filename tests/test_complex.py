@@ -336,3 +336,48 @@ def test_questions_to_a_single_number_and_parts_of_none():
     x = t.zeros(0, 3, dtype=t.complex128, requires_grad=True)
     for part in (x.real, x.imag):
         assert t.autograd.grad(part.sum(), x)[0].shape == (0, 3)
+
+
+def test_numbers_in_one_run_and_strided_ones_have_the_same_values():
+    """Both parts by one address, and by an address each."""
+    generator = np.random.default_rng(0)
+    z, w = (generator.normal(size=(2, 7, 11, 2)) @ [1, 1j]).astype("complex64")
+    apart = [t.tensor(np.repeat(x, 2, axis=1))[:, ::2] for x in (z, w)]
+    for calls in (
+        lambda a, b: a * b,
+        lambda a, b: a * 2.5,
+        lambda a, b: a * (1 + 2j),
+        lambda a, b: a * b[0, 0],
+        lambda a, b: a * b.real,
+        lambda a, b: a == 1j,
+        lambda a, b: a.abs(),
+    ):
+        expected = calls(*apart).numpy()
+        np.testing.assert_array_equal(calls(t.tensor(z), t.tensor(w)).numpy(), expected)
+        turned = [t.tensor(x.T.copy()).T for x in (z, w)]
+        np.testing.assert_array_equal(calls(*turned).numpy(), expected)
+
+
+def test_numbers_in_one_run_are_written_in_place():
+    z, w = np.random.default_rng(0).normal(size=(2, 130, 2)) @ [1, 1j]
+    a = t.tensor(z)
+    assert a.mul_(t.tensor(w)) is a
+    np.testing.assert_allclose(a.numpy(), z * w, rtol=1e-14)
+    np.testing.assert_allclose(a.mul_(a).numpy(), (z * w) ** 2, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape, dim", [((8193,), 0), ((9, 1000), 1), ((2, 3, 16, 100), (2, 3))])
+def test_sums_of_long_runs(kind, shape, dim):
+    """Added up by rows of several numbers and what is left of one."""
+    z = (np.random.default_rng(0).normal(size=(*shape, 2)) @ [1, 1j]).astype(kind)
+    tolerance = 1e-4 if kind == "complex64" else 1e-12
+    for keepdim in (False, True):
+        for name in ("sum", "mean"):
+            made = getattr(t.tensor(z), name)(dim, keepdim=keepdim).numpy()
+            expected = getattr(z, name)(dim, dtype=np.complex128, keepdims=keepdim)
+            assert made.dtype == z.dtype
+            np.testing.assert_allclose(made, expected, rtol=tolerance, atol=tolerance)
+    x = t.tensor(z, requires_grad=True)
+    x.sum(dim).real.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.ones(shape))

@@ -12,15 +12,16 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from ...backend import Backend, is_array, shared_by_operands
+from ...backend import Backend, address_of, is_array, shared_by_operands
 from ...dtype import dtype as DType
 from ...dtype import from_numpy, scalar_type_name
 from ...formula import Formula
 from ...kernels import layout
+from ...kernels.pointwise.pairs import Parts
 from ...kernels.pointwise.source import Operand
 from ...number_range import check_bits, checked_number
 from ...type_names import given_for_tensor
@@ -31,11 +32,12 @@ from ..mode import NATIVE
 from ..plan import result_forms
 from ..plan.dtypes import ComplexRules
 from ..plan.forms import spread
-from ..plan.formula_kernels import GRAIN, guard_of, kernel_source
+from ..plan.formula_kernels import GRAIN, guard_of, kernel_source, pair_source
 from ..plan.operations import Pointwise, view_of
 from ..plan.sharing import separate
 from ..plan.spaces import merged, operand_word, pointwise_words
 from ..threads.pool import pool_address
+from .complex_parts import from_parts
 from .pointwise import is_operand
 
 Array = np.ndarray[Any, Any]
@@ -64,6 +66,8 @@ class ComplexProgram:
         self.formula = formula
         names, booleans = formula.inputs, formula.real.booleans
         self.rules = ComplexRules(name, names, booleans, is_complex=formula.is_complex, **rules)
+        #: Whether the kernels that compute in a dtype have a guard.
+        self._is_guarded: dict[DType, bool] = {}
         self._kernels: dict[Any, int] = {}
         library.when_forgetting(self._kernels.clear)
 
@@ -125,6 +129,9 @@ class ComplexProgram:
         if output.size == 0:
             return
         capture.refuse("arithmetic of complex numbers")
+        if where is None and self._is_one_run(operands, output, dtype):
+            self._compute_run(operands, output, dtype)
+            return
         inputs: list[Any] = []
         for is_complex, operand in zip(self.formula.kinds, operands, strict=True):
             inputs += [operand.real, operand.imag] if is_complex else [operand]
@@ -169,11 +176,80 @@ class ComplexProgram:
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = self._compiled(dtype, inputs, outputs)
+        self._launch(kernel, launch_args, total)
+
+    def _launch(self, kernel: int, launch_args: Array, total: int) -> None:
         if not NATIVE:
             library.run_kernel(kernel, launch_args, total)
             return
         # Threads share the work, and the interpreter's lock is let go of meanwhile.
         _parallel_for()(pool_address(), kernel, launch_args.ctypes.data, total, GRAIN)
+
+    # --- operands in one run ---
+
+    def _is_one_run(self, operands: Sequence[Any], output: Array, dtype: DType) -> bool:
+        """Whether element after element of every array lies in memory as those of the output do.
+
+        Formulas with a guard take longer to compute than to read, so their kernels stay the others.
+        """
+        if (output.dtype.kind == "c") != self.formula.is_complex:
+            return False
+        is_guarded = self._is_guarded.get(dtype)
+        if is_guarded is None:
+            is_guarded = guard_of(self.formula.real, dtype.name) is not None
+            self._is_guarded[dtype] = is_guarded
+        flags = output.flags
+        order: Literal["C", "F"] = "C" if flags.c_contiguous else "F"
+        if is_guarded or not flags.forc:
+            return False
+        return all(
+            [
+                x.ndim == 0 or (x.shape == output.shape and x.flags[order])
+                for x in operands
+                if isinstance(x, np.ndarray)
+            ]
+        )
+
+    def _compute_run(self, operands: Sequence[Any], output: Array, dtype: DType) -> None:
+        """Write the output, which shares no byte with an operand that is not the output itself."""
+        target = address_of(output)
+        arrays, places, addresses = [], [], []
+        position = 0  # of a part in the formula of real numbers
+        for is_complex, operand in zip(self.formula.kinds, operands, strict=True):
+            x = operand
+            if not isinstance(x, np.ndarray) and is_complex:
+                x = from_parts(np.array([x.real, x.imag], dtype.numpy))
+            elif not isinstance(x, np.ndarray):
+                x = self._as_array(position, x, dtype)
+            position += 1 + is_complex
+            address = address_of(x)
+            place = layout.UNIT if x.shape == output.shape else layout.ZERO
+            if address == target:
+                place = layout.ALIAS
+            else:
+                addresses.append(address)
+            arrays.append(x)
+            places.append((x.dtype.num, place))
+        key = (dtype, *places, output.dtype.num, "run")
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            text = self._run_source(arrays, [place for _, place in places], output, dtype)
+            kernel = self._kernels[key] = library.generated(f"{self.name}_complex", text)
+        self._launch(kernel, np.array([*addresses, target], np.int64), output.size)
+
+    def _run_source(
+        self, arrays: Sequence[Array], places: Sequence[int], output: Array, dtype: DType
+    ) -> str:
+        inputs = []
+        for name, is_complex, x, place in zip(
+            self.formula.inputs, self.formula.kinds, arrays, places, strict=True
+        ):
+            memory = 2 if place == layout.ALIAS else 1
+            part = Operand(name, from_numpy(x.real.dtype).name, place, "out", memory)
+            inputs.append(Parts(part, (f"{name}_re", f"{name}_im") if is_complex else (name,)))
+        part = Operand("out", from_numpy(output.real.dtype).name, memory=2)
+        written = Parts(part, ("re", "im") if self.formula.is_complex else ("re",))
+        return pair_source(self.name, self.formula.real, inputs, written, dtype.name)
 
     def _as_array(self, position: int, operand: Any, dtype: DType) -> Array:
         """An operand of the kernel; numbers in the dtype it computes in."""

@@ -13,6 +13,7 @@ from ...formula import Formula, print_numba
 from ...formula.expression import postorder
 from ...formula.lowering import Lowering
 from ...kernels import layout
+from ...kernels.pointwise import pairs
 from ...kernels.pointwise import source as pointwise
 from ...kernels.vector_math import CPU_BOUNDED, CPU_LOWERING, cpu_lowering
 
@@ -57,6 +58,14 @@ def kernel_source(
         tile,
         repeated,
     )
+
+
+def pair_source(
+    name: str, formula: Formula, inputs: list[pairs.Parts], output: pairs.Parts, compute: str
+) -> str:
+    """The text of the kernel of a formula without a guard over complex numbers in one run."""
+    body = pointwise.Body(*print_numba(formula, compute, _fastest()))
+    return pairs.source(name, inputs, output, compute, body, formula.booleans)
 
 
 def told_apart(
