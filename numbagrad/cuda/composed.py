@@ -136,7 +136,9 @@ def _order_of_rows(keys: Tensor) -> Tensor:
     if not keys.shape[0] or keys.shape[1] == 1:
         return keys[:, 0].argsort(stable=True)
     columns = keys.T.flip(0).contiguous()._array
-    return new_tensor(foreign(columns).namespace.lexsort(columns))  # the last one decides first
+    where = foreign(columns)
+    assert where is not None
+    return new_tensor(where.namespace.lexsort(columns))  # the last one decides first
 
 
 def _runs(entries: Tensor, with_numbers: bool) -> tuple[Tensor, Tensor | None, Tensor]:
