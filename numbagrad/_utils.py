@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .compiler import is_compiling
@@ -62,6 +62,19 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     """Parts of a tensor of one dimension, of the shapes of ``tensors``."""
     parts = flat.split([each.numel() for each in tensors])
     return tuple(part.view(each.shape) for part, each in zip(parts, tensors, strict=True))
+
+
+def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Groups of tensors of one type, in order, of up to ``size_limit`` bytes where one is less."""
+    groups: dict[str, tuple[list[Tensor], int]] = {}
+    for each in tensors:
+        kind, size = each.type(), each.numel() * each.element_size()
+        group, filled = groups.get(kind, ([], 0))
+        if group and filled + size > size_limit:
+            yield group
+            group, filled = [], 0
+        groups[kind] = ([*group, each], filled + size)
+    yield from [group for group, _ in groups.values()]
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:

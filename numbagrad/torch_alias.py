@@ -87,6 +87,9 @@ class _Loader:
         real = importlib.import_module(self._real)
         sys.modules[spec.name] = real
         share_hidden(self._real)
+        from .torch_imports import show_imports
+
+        show_imports()
         if spec.name == "functorch" or _is_internal(spec.name):
             from .absent import absent_if_missing
 

@@ -152,7 +152,7 @@ def _asked(found: list[Any]) -> Iterator[tuple[Any, Callable[..., Any]]]:
         yield mode, mode._asked
     if not state.disabled:
         for argument in found:
-            yield argument, argument.__class__.__torch_function__
+            yield argument, argument.__torch_function__  # of the instance, if it is no classmethod
 
 
 def ask(

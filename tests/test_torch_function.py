@@ -387,3 +387,13 @@ def test_nothing_is_replaced_when_the_first_class_comes():
         "assert changed <= {n for x in on_demand.METHODS.values() for n in x.split()}, changed\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_class_that_is_no_tensor_is_asked_everywhere():
+    class Scalar:
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return self, func
+
+    x = Scalar()
+    for function in (torch.exp, torch.fft.rfft, torch.special.erf, torch.special.ndtr):
+        assert function(x) == (x, function)

@@ -26,6 +26,14 @@ def test_all_paths_under_torchs_name():
         f"    for path in {PATHS}:\n"
         "        module = importlib.import_module(path)\n"
         "        assert module is sys.modules[path.replace('torch', 'numbagrad', 1)], path\n"
+        "    from numbagrad import torch_imports\n"
+        "    for path, homes in torch_imports.table().items():\n"
+        "        for name, home in homes.items():\n"
+        "            found = getattr(sys.modules[path], name)\n"
+        "            assert found is torch_imports.at_home(home), (path, name)\n"
+        "    from torch.nn.modules.conv import F, Parameter, torch\n"
+        "    assert torch is numbagrad and Parameter is torch.nn.Parameter\n"
+        "    assert not hasattr(torch.nn.modules.conv, 'Adam')\n"
         "    files = [m.__file__ for n, m in sys.modules.items() if n.startswith('numbagrad')\n"
         "             and getattr(m, '__file__', None)]\n"
         "    assert len(files) == len(set(files))\n"
@@ -56,6 +64,11 @@ def test_private_names_that_libraries_build_upon():
     assert functional._tuple_postprocess((3,), False) == 3
     (cut,), (kept,) = [functional._grad_postprocess((x * 2,), flag) for flag in (False, True)]
     assert kept.requires_grad and not cut.requires_grad
+    groups = torch._utils._take_tensors([x, x.double(), x, x, x.double()], 16)
+    assert [(len(group), group[0].dtype) for group in groups] == [
+        (2, torch.float32), (1, torch.float64), (1, torch.float32), (1, torch.float64)
+    ]  # fmt: skip
+    assert isinstance(torch.nn.Parameter, torch.nn.parameter._ParameterMeta)
     text = torch._tensor_str._add_suffixes("x([1]", ["a=1", "b=2"], 2, force_newline=True)
     assert text == "x([1],\n  a=1, b=2)"
     assert torch._has_compatible_shallow_copy_type(x, x) and not torch.cuda._initialized

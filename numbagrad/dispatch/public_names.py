@@ -19,7 +19,10 @@ _NOT_OPERATORS = frozenset(
     ("is_tensor", "kernel", "set_default_tensor_type", "typename", "get_rng_state", "set_rng_state")
 )
 #: Where functions come from that are operators.
-_HOMES = ("numbagrad.ops", "numbagrad.nn.functional", "numbagrad.linalg")
+_HOMES = (
+    "numbagrad.ops", "numbagrad.nn.functional", "numbagrad.linalg", "numbagrad.fft",
+    "numbagrad.special",
+)  # fmt: skip
 
 
 class Public(NamedTuple):
@@ -34,18 +37,18 @@ class Public(NamedTuple):
 def positions() -> tuple[Public, ...]:
     """Every public place, with its function or property; imports the files imported on demand."""
     on_demand.load_all()
-    for module, names in (
-        (numbagrad, on_demand.homes()),
-        (numbagrad.linalg, dir(numbagrad.linalg)),
-    ):
-        for name in names:
+    for name in on_demand.homes():
+        getattr(numbagrad, name)
+    of_a_kind = (numbagrad.linalg, numbagrad.fft, numbagrad.special)
+    for module in of_a_kind:
+        for name in dir(module):
             getattr(module, name)
     found = [
         Public(Tensor, name, value)
         for name, value in vars(Tensor).items()
         if is_public_member(name, value)
     ]
-    for module in (numbagrad, numbagrad.nn.functional, numbagrad.linalg):
+    for module in (numbagrad, numbagrad.nn.functional, *of_a_kind):
         for name, value in vars(module).items():
             if _is_operator(name, value):
                 found.append(Public(module, name, value))

@@ -61,6 +61,10 @@ class Parameter(Tensor):
     __hash__ = Tensor.__hash__
 
 
+#: The class of ``Parameter``, for classes that name it as theirs.
+_ParameterMeta = type(Parameter)
+
+
 class Buffer(Tensor):
     """A tensor that belongs to a Module but is not trained: assigning one registers a buffer.
 

@@ -38,6 +38,7 @@ class Parameter(Tensor):
     def __repr__(self) -> str:
         ...
     __hash__ = Tensor.__hash__
+_ParameterMeta = type(Parameter)
 class Buffer(Tensor):
     __torch_function__ = disabled_torch_function
     persistent: bool

@@ -3,11 +3,14 @@
 import importlib
 import inspect
 import pathlib
+import sys
 import warnings
 
 import pytest
 import torch as oracle
 from torch_paths import PATHS
+
+from numbagrad import torch_imports
 
 LIST = pathlib.Path(__file__).parent / "torch_names_missing.txt"
 MISSING = {tuple(line.split()) for line in LIST.read_text().splitlines() if line[:1] != "#"}
@@ -37,3 +40,15 @@ def test_public_names(path):
 @pytest.mark.parametrize("path", PATHS)
 def test_there_is_such_a_path(path):
     assert importlib.import_module(path) and oracle
+
+
+@pytest.mark.parametrize("path", sorted(torch_imports.table()))
+def test_names_that_files_import(path):
+    theirs = importlib.import_module(path.replace("numbagrad", "torch", 1))
+    for name, home in torch_imports.table()[path].items():
+        module, _, own = home.partition(":")
+        found = sys.modules.get(f"torch.{module}", oracle)
+        parts = own.split(".") if found is not oracle else f"{module}.{own}".split(".")
+        for part in filter(None, parts):
+            found = getattr(found, part)
+        assert getattr(theirs, name) is found, (name, home)
