@@ -336,7 +336,8 @@ def reduce(output: Array, dim: int, index: Array, source: Array, how: str) -> No
 
 def rows_of(index: Array, dim: int) -> Array | None:
     """The vector that an array of indices repeats along all dimensions but one, if it does."""
-    if index.ndim == 1 or any([s for d, s in enumerate(index.strides) if d != dim and s]):
+    steps = [s for d, s in enumerate(index.strides) if d != dim]
+    if index.ndim == 1 or any(steps) or not index.size:
         return None
     return index[tuple([slice(None) if d == dim else 0 for d in range(index.ndim)])]
 

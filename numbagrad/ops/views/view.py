@@ -93,10 +93,17 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     return unsafe_view(input, sizes)
 
 
-#: A reshape that copies: the copy has no other owner, so the result is no view.
+def _as_shape(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An array in another shape: itself where its strides can show it, or a copy in C order."""
+    if array.__class__ is np.ndarray and not shows(array.shape, array.strides, shape):
+        array = in_c_order(array)
+    return array.reshape(shape)
+
+
+#: A reshape of what has no other owner, or that copies: the result is no view.
 unsafe_view = TensorOperator(
     "unsafe_view",
-    lambda input, shape: in_c_order(input).reshape(shape),
+    lambda input, shape: _as_shape(input, shape),
     {"input": lambda grad, input_shape: reshape(grad, input_shape)},
     batch=stacked(shape=samples_first),
     tangent=multilinear,
