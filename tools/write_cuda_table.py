@@ -33,12 +33,15 @@ def operators_by_forward() -> dict[str, list[str]]:
     for module in pkgutil.walk_packages(numbagrad.__path__, "numbagrad."):
         if module.name.split(".")[1] not in _SKIPPED:
             importlib.import_module(module.name)
-    kinds: dict[str, set[str]] = {"own": set(), "library": set(), "host": set()}
+    kinds: dict[str, set[str]] = {"own": set(), "library": set(), "rare": set(), "host": set()}
+    portable = set()
     for operator in [x for x in gc.get_objects() if isinstance(x, TensorOperator)]:
         module = operator.forward.__module__
+        name = operator.name
+        if operator.portable:
+            portable.add(name)
         if operator.is_view or operator.portable or not module.startswith("numbagrad."):
             continue
-        name = operator.name
         if name in library.OWN:
             kinds["own"].add(name)
         elif backend.BACKEND.forward_of(operator) is not None:
@@ -46,6 +49,8 @@ def operators_by_forward() -> dict[str, list[str]]:
         else:
             kinds["host"].add(name)
     kinds["host"] -= kinds["own"] | kinds["library"]
+    kinds["rare"] = kinds["host"] & portable
+    kinds["host"] -= portable
     return {kind: sorted(names) for kind, names in kinds.items()}
 
 
@@ -65,6 +70,7 @@ def lines() -> list[str]:
     titles = {
         "own": "by kernels of ours, composed here",
         "library": "by functions of CuPy",
+        "rare": "by the CPU's launches as they are, in rare forms by the CPU, on copies",
         "host": "by the CPU, on copies",
     }
     made += ["", "| forwards that are loops of NumPy on the CPU run | operators |", "| --- | --- |"]
