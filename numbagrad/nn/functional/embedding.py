@@ -12,7 +12,7 @@ import numpy as np
 from ...autograd.grad_mode import no_grad
 from ...executor.families import copying
 from ...executor.families.checks import check_inside, check_offsets
-from ...executor.memory.arrays import constant, filled, values_on_host
+from ...executor.memory.arrays import constant, constant_beside, filled, values_on_host
 from ...ops.arguments.requirements import require_tensor
 from ...ops.conversion.query import typename
 from ...ops.indexing import gather
@@ -274,7 +274,8 @@ def _largest_in_bags(rows: Tensor, counts: Tensor | None, ends: Array) -> Tensor
     if not rows.shape[0]:
         return rows.new_zeros((ends.size - 1, rows.shape[1]))
     reader = "embedding_bag() of maxima, whose bags are as large as values say"
-    positions = new_tensor(_positions_in_bags(values_on_host(ends, reader)))
+    found = _positions_in_bags(values_on_host(ends, reader))
+    positions = new_tensor(constant_beside(ends, found))
     inside = positions >= 0
     positions = positions.clamp(min=0)
     if counts is not None:

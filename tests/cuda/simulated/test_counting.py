@@ -69,3 +69,17 @@ def test_elements_in_intervals(dtype):
     for low, high, text in ((0, 0, "not finite"), (2, 1, "max must be larger than min")):
         with pytest.raises(RuntimeError, match=text):
             there.histc(4, low, high)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_by_where_they_begin(mode):
+    indices, offsets = torch.tensor([1, 2, 2, 4]), torch.tensor([0, 2])
+    table = torch.randn(5, 3)
+    results = []
+    for device in ("cpu", "cuda"):
+        weight = table.to(device, copy=True).requires_grad_()
+        given = indices.to(device), weight, offsets.to(device)
+        made = torch.nn.functional.embedding_bag(*given, mode=mode)
+        made.sum().backward()
+        results.append((made.detach(), weight.grad))
+    equal(results[1], results[0])
