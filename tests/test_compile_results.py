@@ -315,3 +315,27 @@ def test_a_small_write_through_an_address_is_noticed(trained, amount):
         return step, lambda: weight.detach().clone()
 
     assert programs(lockstep(make, vector)) == 0
+
+
+DIVISIONS = {
+    "floor_divide": lambda x, y: x // y,
+    "in place, and written over": lambda x, y: x.clone().floor_divide_(y).fill_(3),
+    "remainder": lambda x, y: x % y + 1,
+    "fmod": lambda x, y: torch.fmod(x, y),
+    "truncated": lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+    "computed divisor": lambda x, y: x // (y * 2),
+}
+
+
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_integers_divided_by_zero_raise_at_every_run(name):
+    """Also where nobody reads the quotients, as in eager execution."""
+    compiled = torch.compile(DIVISIONS[name])
+    x = torch.tensor([3, 4])
+    for divisor in (1, 2, 1, 2):
+        y = torch.tensor([1, divisor])
+        assert torch.equal(compiled(x, y), DIVISIONS[name](x, y))
+    assert programs(compiled)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        compiled(x, torch.tensor([1, 0]))
+    assert compiled(x, torch.tensor([1, 2])).dtype is torch.int64

@@ -29,6 +29,7 @@ from ..native.object_offsets import (
     words_without_dictionary,
 )
 from ..ops.operators.composite import Composite
+from ..ops.operators.pointwise_operator import PointwiseOperator
 from ..optim.optimizer import Optimizer
 from ..optim.parameter_group import ParameterGroup
 from ..program.compiled_guards import Entries
@@ -212,7 +213,7 @@ class Walk:
             kind = type(value)  # of a constant of NumPy the dictionary is a cache
             if is_of_python(kind) and origin_of_class(kind) != NUMPY:
                 self._state(path, value, kind)
-        elif is_a(value, Composite):  # what it keeps follows from the definition
+        elif is_a(value, (Composite, PointwiseOperator)):  # what it keeps follows from these
             self._follow(path, [value.definition], name)
         elif not self._array(path, value, name):
             self._object(path, value, name)

@@ -361,13 +361,20 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
 
     def divide(x: Any, y: Any, *output: Any) -> Any:
         arrays = isinstance(x, np.ndarray) or isinstance(y, np.ndarray)
-        if arrays and not (_has_fractions(x) or _has_fractions(y)):
-            zero = not np.all(y) if isinstance(y, np.ndarray) else _is_zero(y, x.dtype)
-            if zero and np.size(x) and not (_is_bool(x) and _is_bool(y)):  # refused by the call
-                raise RuntimeError("ZeroDivisionError")
+        if arrays and np.size(x) and not (_has_fractions(x) or _has_fractions(y)):
+            if not isinstance(y, np.ndarray):
+                if _is_zero(y, x.dtype):
+                    raise RuntimeError("ZeroDivisionError")
+            elif not (_is_bool(x) and _is_bool(y)):  # refused by the call
+                capture.check(_refuse_zero_divisors, y)
         return call(x, y, *output)
 
     return divide
+
+
+def _refuse_zero_divisors(divisor: np.ndarray[Any, Any]) -> None:
+    if not np.all(divisor):
+        raise RuntimeError("ZeroDivisionError")
 
 
 def _is_zero(divisor: int, kind: np.dtype[Any]) -> bool:
