@@ -473,3 +473,12 @@ def test_indices_of_a_pickled_array_are_indices():
     assert sent._array.dtype is not torch.arange(2)._array.dtype
     for found in (torch.nn.functional.embedding(sent, weight), weight.index_select(0, sent)):
         assert found.tolist() == [[4, 5], [0, 1]]
+
+
+def test_no_imaginary_part_is_dropped_where_a_mask_is_filled():
+    x = torch.ones(3, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x[x > 0] = torch.tensor(1 + 2j)
+    assert x.tolist() == [1, 1, 1]
+    x[x > 0] = torch.tensor(2 + 0j)
+    assert x.tolist() == [2, 2, 2]

@@ -32,6 +32,7 @@ from ..methods.registry import method
 from ..operators.array_function import array_function
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import IndexNode, TensorOperator
+from ..pointwise.selection import refuse_imaginary_part
 from ..views.expand import expand
 from ..views.parts import alias_view, select_view, slice_view, unsqueeze_view
 from ..views.view import reshape
@@ -315,6 +316,7 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         and key._array.ndim
     ):
         value = reshape(value, ())  # a mask is filled with a single element, whatever its dtype
+        refuse_imaginary_part(value, self)
         same = value._array.dtype == self._array.dtype
         value = value.clone() if same else value.to(self.dtype)  # read before it may be written
     plain = (
