@@ -506,3 +506,12 @@ def test_no_object_keeps_the_number_of_a_program(name):
     assert [compiled(torch.ones(1), s).item() for s in (0.5, 1.5)] == [0.5, 1.5]
     numbers = kept_by(kept[0])
     assert set(numbers) == {1.5} and {type(x) for x in numbers} == {float}
+
+
+@pytest.mark.parametrize("number", [-1, 300, -300])
+def test_ints_lose_upper_bits_in_programs_as_without(number):
+    compiled = torch.compile(lambda x, n: [x + n, x * n, x == n])
+    x = torch.tensor([1, 7], dtype=torch.uint8)
+    for n in (4, 4, 4, number, number, 5, number):
+        for found, expected in zip(compiled(x, n), [x + n, x * n, x == n], strict=True):
+            assert torch.equal(found, expected)

@@ -38,6 +38,7 @@ from ..executor.threads.forking import let_go, new_lock, restore
 from ..kernels.launches.program_layout import Launch as LaunchRow
 from ..kernels.launches.program_layout import MayFail, Patch, ProgramTable
 from ..kernels.pointwise.source import loaded_as
+from ..number_range import wrapped_number
 from . import bundles, row_stages, timing  # noqa: F401 - they say how their operations are lowered
 from .planning import ALIGNMENT, Touch, plan
 from .traced_values import root_of
@@ -218,8 +219,9 @@ class Program:
             if isinstance(number, Number):
                 fast: Any = memoryview(cell.data) if cell.dtype.kind == "f" else cell
                 self._number_cells.append((number.index, fast))
-            else:
-                cell[0] = number
+            else:  # an int that the dtype does not hold loses its upper bits, as everywhere
+                wraps = cell.dtype.kind in "iu" and type(number) is int
+                cell[0] = wrapped_number(number, cell.dtype) if wraps else number
         for part in self._parts:
             if isinstance(part, _Native):
                 self._assemble_part(part)
