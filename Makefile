@@ -42,7 +42,8 @@ operators: $(VENV)/installed-operators
 
 # Kernels for GPUs without one: in Numba's simulator, the driver on a libcuda of Python, and compiled as
 # far as ptxas.
-OF_DRIVER := memory.py interchange.py training.py
+# (Those of training take minutes there: make cuda OF_DRIVER=training.py)
+OF_DRIVER := memory.py interchange.py
 cuda: $(VENV)/installed-cuda-test
 	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest tests/cuda/simulated $(PROCESSES)
 	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest -p cuda_library $(addprefix tests/cuda/simulated/test_,$(OF_DRIVER)) \
