@@ -15,6 +15,7 @@ from compile_checks import lockstep, programs
 
 import numbagrad as torch
 from numbagrad import nn, optim
+from numbagrad.executor.mode import NATIVE
 from numbagrad.overrides import TorchFunctionMode, install
 
 
@@ -335,7 +336,7 @@ def test_integers_divided_by_zero_raise_at_every_run(name):
     for divisor in (1, 2, 1, 2):
         y = torch.tensor([1, divisor])
         assert torch.equal(compiled(x, y), DIVISIONS[name](x, y))
-    assert programs(compiled)
+    assert programs(compiled) or not NATIVE
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         compiled(x, torch.tensor([1, 0]))
     assert compiled(x, torch.tensor([1, 2])).dtype is torch.int64
