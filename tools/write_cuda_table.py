@@ -71,7 +71,7 @@ def lines() -> list[str]:
         "own": "by kernels of ours, composed here",
         "library": "by functions of CuPy",
         "rare": "by the CPU's launches as they are, in rare forms by the CPU, on copies",
-        "host": "by the CPU, on copies",
+        "host": "by the CPU, on copies, where the device does not go another way",
     }
     made += ["", "| forwards that are loops of NumPy on the CPU run | operators |", "| --- | --- |"]
     found = operators_by_forward()
