@@ -53,9 +53,9 @@ def is_dynamic(entry, mapped):
     return entry.name in DYNAMIC and mapped[DYNAMIC[entry.name][0]]
 
 
-def operands(entry, mapped, dim):
+def operands(entry, mapped, dim, dtype=None):
     """The operands of an entry, those mapped with the samples along ``dim``; and the dims."""
-    draws = [entry.draw(dtype_of(entry), seed) for seed in range(SAMPLES)]
+    draws = [entry.draw(dtype or dtype_of(entry), seed) for seed in range(SAMPLES)]
     tensors = [
         torch.from_numpy(np.ascontiguousarray(np.stack([draw[position] for draw in draws], dim)))
         if is_mapped
@@ -93,6 +93,25 @@ def test_samples_are_computed_as_one_by_one(entry):
                     vmap(call, in_dims=dims)(*tensors)
             else:
                 assert_like_a_loop(call, tensors, dims)
+
+
+WHOLE = [x for x in ENTRIES + POINTWISE_ENTRIES if x.admits("int64")]
+
+
+@pytest.mark.parametrize("entry", WHOLE, ids=by_name)
+def test_samples_of_integers_are_computed_as_one_by_one(entry):
+    for mapped in choices(len(entry.inputs)):
+        if not is_dynamic(entry, mapped):
+            tensors, dims = operands(entry, mapped, 0, "int64")
+            assert_like_a_loop(lambda *xs: tuple(as_tuple(entry.call(torch, *xs))), tensors, dims)
+
+
+def test_a_zero_in_the_divisor_of_one_sample_raises():
+    dividend, divisor = torch.arange(4).reshape(2, 2), torch.tensor([[1, 2], [0, 3]])
+    for divide in (torch.floor_divide, torch.remainder, torch.fmod):
+        for dims in ((0, 0), (None, 0), (0, None)):
+            with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+                vmap(divide, in_dims=dims)(dividend, divisor)
 
 
 DIFFERENTIABLE = [x for x in DRIVEN if x.differentiable and x.admits("float64")]

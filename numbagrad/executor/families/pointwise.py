@@ -360,13 +360,15 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
     """``call``, but raising torch's error for integers divided by zero."""
 
     def divide(x: Any, y: Any, *output: Any) -> Any:
-        arrays = isinstance(x, np.ndarray) or isinstance(y, np.ndarray)
-        if arrays and np.size(x) and not (_has_fractions(x) or _has_fractions(y)):
-            if not isinstance(y, np.ndarray):
-                if _is_zero(y, x.dtype):
+        whole = not (_has_fractions(x) or _has_fractions(y))
+        if whole and not (_is_bool(x) and _is_bool(y)):  # the call refuses those
+            if y.__class__ is np.ndarray:
+                if not isinstance(x, np.ndarray) or x.size:
+                    capture.check(_refuse_zero_divisors, y)
+            elif x.__class__ is np.ndarray and not isinstance(y, np.ndarray):
+                if x.size and _is_zero(y, x.dtype):
                     raise RuntimeError("ZeroDivisionError")
-            elif not (_is_bool(x) and _is_bool(y)):  # refused by the call
-                capture.check(_refuse_zero_divisors, y)
+            # Arrays under a transformation are divided further down, where they are plain ones.
         return call(x, y, *output)
 
     return divide
