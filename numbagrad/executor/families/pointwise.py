@@ -9,7 +9,6 @@ and calls again.
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -360,15 +359,16 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
     """``call``, but raising torch's error for integers divided by zero."""
 
     def divide(x: Any, y: Any, *output: Any) -> Any:
-        whole = not (_has_fractions(x) or _has_fractions(y))
-        if whole and not (_is_bool(x) and _is_bool(y)):  # the call refuses those
+        kinds = _kind(x), _kind(y)
+        if kinds != ("b", "b") and set(kinds) <= set("iub"):  # the call refuses two booleans
             if y.__class__ is np.ndarray:
                 if not isinstance(x, np.ndarray) or x.size:
                     capture.check(_refuse_zero_divisors, y)
-            elif x.__class__ is np.ndarray and not isinstance(y, np.ndarray):
+            elif x.__class__ is np.ndarray and isinstance(y, (int, np.generic)):
                 if x.size and _is_zero(y, x.dtype):
                     raise RuntimeError("ZeroDivisionError")
-            # Arrays under a transformation are divided further down, where they are plain ones.
+        # Arrays under a transformation are divided further down, where they are plain ones; those
+        # of another backend are its own affair.
         return call(x, y, *output)
 
     return divide
@@ -379,20 +379,16 @@ def _refuse_zero_divisors(divisor: np.ndarray[Any, Any]) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-def _is_zero(divisor: int, kind: np.dtype[Any]) -> bool:
+def _is_zero(divisor: int | np.generic[Any], kind: np.dtype[Any]) -> bool:
     """Whether an int is zero once it has the dtype of what it divides."""
     bits = 64 if kind.kind == "b" else 8 * kind.itemsize
-    return not operator.index(divisor) & ((1 << bits) - 1)
+    return not int(divisor) & ((1 << bits) - 1)
 
 
-def _has_fractions(operand: Any) -> bool:
-    if isinstance(operand, np.ndarray):
-        return operand.dtype.kind in "fcV"
-    return isinstance(operand, (float, complex, np.inexact))
-
-
-def _is_bool(operand: Any) -> bool:
-    return np.asarray(operand).dtype.kind == "b"
+def _kind(operand: Any) -> str:
+    """NumPy's letter for the dtype of an array of any backend, or of a number."""
+    kind: str = (operand if hasattr(operand, "dtype") else np.asarray(operand)).dtype.kind
+    return kind
 
 
 def require_array(name: str, operands: Sequence[Any]) -> None:
