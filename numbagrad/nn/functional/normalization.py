@@ -210,8 +210,9 @@ def batch_norm(
         count = shape[0] * math.prod(shape[2:])
         if count == 1:
             raise _single(input)
-        if not input._array.size:  # there is nothing to take a mean of, nor to count
-            return _affine(input.clone(), _per_channel(weight, rank), _per_channel(bias, rank))
+    if not input._array.size:  # there is nothing to take a mean of, nor to count
+        return _affine(input.clone(), _per_channel(weight, rank), _per_channel(bias, rank))
+    if training:
         made, mean, variance = _standardised_by_batch(input, weight, bias, eps)
         _count_into(running_mean, mean, momentum)
         _count_into(running_var, variance * (count / (count - 1)), momentum)

@@ -36,7 +36,7 @@ class Rule:
         needs_dim: whether torch has an ``out`` only where a ``dim`` is given.
         bools: whether there is a kernel for an ``out`` of bools.
         elementwise: how many Tensors a call has that computes element by element, so that ``out``
-            may be one of them; 0 if there are no such calls.
+            may be one of them, or what the result is cast to; 0 if there are no such calls.
     """
 
     dtype: str = "same"
@@ -179,13 +179,14 @@ def call_into(
     if several is not isinstance(out, (tuple, list)) or len(found) != len(outputs):
         wanted = f"tuple of {len(found)} Tensors" if several else "Tensor"
         raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type_name(out)}")
+    by_element = rule.elementwise > 0 and len(read) == rule.elementwise
     for result, x in zip(found, outputs, strict=True):
         may_be_any = rule.dtype == "any" and keywords.get("dtype") is None
         if may_be_any or (rule.dtype == "truth" and x.dtype in (bool_, uint8)):
             result = result.to(x.dtype)
         write_result(
-            name, result, x, casts=rule.dtype == "casts", uncastable=rule.uncastable, reads=read,
-            whole=rule.whole and (not rule.elementwise or len(read) != rule.elementwise),
+            name, result, x, casts=rule.dtype == "casts" or by_element, reads=read,
+            uncastable=rule.uncastable, whole=rule.whole and not by_element,
         )  # fmt: skip
     if not several:
         return out

@@ -7,6 +7,7 @@ older names.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -299,7 +300,26 @@ def _cofactors(array: Array) -> Array:
     u, s, vh = svd_of(array, True)
     others = np.stack([np.delete(s, k, -1).prod(-1) for k in range(s.shape[-1])], -1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
-    return (sign[..., None, None] * (u * others[..., None, :])) @ vh
+    return (sign[..., None, None] * (u.conj() * others[..., None, :])) @ vh.conj()
+
+
+def _cofactors_moved(array: Array, direction: Array) -> Array:
+    """How the cofactors change along a direction.
+
+    Those of a diagonal matrix S change by ``-M.T`` times the products of all but two elements of
+    S, on the diagonal by the sums of these products with the other elements of M's.
+    """
+    u, s, vh = svd_of(array, True)
+    size = range(s.shape[-1])
+    rest = np.zeros_like(s, shape=array.shape)
+    for row, column in itertools.combinations(size, 2):
+        rest[..., row, column] = np.delete(s, (row, column), -1).prod(-1)
+    rest += rest.swapaxes(-1, -2)
+    moved = u.conj().swapaxes(-1, -2) @ direction @ vh.conj().swapaxes(-1, -2)
+    made = -moved.swapaxes(-1, -2) * rest
+    made[..., size, size] = np.einsum("...ij,...jj->...i", rest, moved)
+    sign = np.linalg.det(u) * np.linalg.det(vh)
+    return sign[..., None, None] * (u.conj() @ made @ vh.conj())
 
 
 @array_function()
@@ -312,26 +332,53 @@ def _cofactors_of(array: Array, determinants: Array) -> Array:
     return made.conj()
 
 
-#: Has no gradient of its own, and says so if one is wanted.
+#: Has no gradient with respect to the matrix, and says so if one is wanted: that would be a third.
+_singular_gradient_moved = TensorOperator(
+    "the second gradient of det of a singular matrix",
+    lambda A, direction: _cofactors_moved(A, direction),
+    {
+        "direction": lambda grad, A: conjugate(_singular_gradient_moved(A, conjugate(grad))),
+    },
+    batch=stacked(),
+)
 _singular_gradient = TensorOperator(
-    "det of a singular matrix", lambda A: _cofactors(A), {}, batch=stacked()
+    "det of a singular matrix",
+    lambda A: _cofactors(A),
+    {"A": lambda grad, A: conjugate(_singular_gradient_moved(A, conjugate(grad)))},
+    batch=stacked(),
 )
 
 
 def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
-    apart = not is_transformed((A, result))
-    if apart and not grad_mode.enabled:
+    if is_transformed((A, result)):
+        return (grad * conjugate(result))[..., None, None] * adjoint(inv(A))
+    if not grad_mode.enabled:
         cofactors = new_tensor(_cofactors_of(A._array, result._array))
         return grad[..., None, None] * cofactors
-    reader = "the gradient of det(), which asks whether a determinant is 0"
-    if apart and (values_on_host(result._array, reader) == 0).any():
+    reader = "the gradient of det(), which asks whether a matrix is singular"
+    singular = (values_on_host(result._array, reader) == 0).any()
+    inverses = None if singular else inv(A)
+    if inverses is None or _nearly_singular(
+        *(values_on_host(x._array, reader) for x in (A, inverses))
+    ):
         return grad[..., None, None] * conjugate(_singular_gradient(A))
-    return (grad * conjugate(result))[..., None, None] * adjoint(inv(A))
+    return (grad * conjugate(result))[..., None, None] * adjoint(inverses)
+
+
+def _nearly_singular(array: Array, inverses: Array) -> bool:
+    """Whether the derivative of a determinant times an inverse would be rounding alone."""
+    condition = np.multiply(*(np.abs(x).sum(-2).max(-1, initial=0) for x in (array, inverses)))
+    return bool((condition * np.finfo(array.dtype).eps ** 0.5 > 1).any())
+
+
+def _determinants(A: Array) -> Array:
+    """NumPy's, of the transposes, as inverses are: so rounding cancels in the product of both."""
+    return np.asarray(np.linalg.det(A.swapaxes(-1, -2)), A.dtype)
 
 
 _det = TensorOperator(
     "linalg_det",
-    lambda A: np.asarray(np.linalg.det(A), A.dtype),
+    lambda A: _determinants(A),
     {"A": _det_gradient},
     batch=stacked(),
     tangent=lambda operator, primals, *rest: weighted_over(

@@ -68,7 +68,8 @@ class PointwiseDefinition:
     only results are. One that `takes_numbers` takes operands none of which is a Tensor, as torch's
     arithmetic does. A number among the `scalars` or the `bounded_inputs` that does not fit is
     refused, but for those that are `converted`; `refuses_numbers` is what it has to fit, as
-    ``DtypeRules.bounded`` has it.
+    ``DtypeRules.bounded`` has it. One that is `masked` has gradients that compare the inputs and do
+    nothing else with them: recorded, they depend on the incoming gradient alone, as torch's do.
     """
 
     name: str
@@ -91,6 +92,7 @@ class PointwiseDefinition:
     refuses_numbers: str = "result"
     converted: tuple[str, ...] = ()
     bounded_inputs: tuple[str, ...] = ()
+    masked: bool = False
 
     @property
     def bounded(self) -> dict[str, str]:

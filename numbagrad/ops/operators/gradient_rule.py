@@ -15,6 +15,7 @@ from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
 from ...executor.builtin import LaunchMiss
 from ...formula import Formula, symbol
+from ...formula.differentiate import is_zero
 from ...formula.expression import Expression, postorder
 from ...native import layout
 from ...tensor import Tensor, new_tensor
@@ -282,7 +283,7 @@ class GradientRule:
         """The gradients as recorded operators, for gradients of higher order."""
         assert self.joint is not None
         if len(self._positions) == 1:
-            return self._placed(grad, [self.joint(grad, *arguments)])
+            return self._placed(grad, [self._recorded(self.joint, grad, arguments)])
         single = self._single
         if single is None:
             order = self.joint.formula.inputs[1:]
@@ -294,8 +295,23 @@ class GradientRule:
             self._single = single
         return self._placed(
             grad,
-            [operator(grad, *[arguments[i] for i in positions]) for operator, positions in single],
+            [
+                self._recorded(operator, grad, [arguments[i] for i in positions])
+                for operator, positions in single
+            ],
         )
+
+    def _recorded(self, operator: PointwiseOperator, grad: Tensor, arguments: list[Any]) -> Tensor:
+        """One gradient, which requires grad if something that it depends on does."""
+        nothing = is_zero(operator.formula.outputs[0])
+        if nothing or self.operator.definition.masked:
+            arguments = [_detached(x) for x in arguments]
+        return operator(_detached(grad) if nothing else grad, *arguments)
+
+
+def _detached(operand: Any) -> Any:
+    """An operand, of which no gradient is to be recorded if it is a Tensor."""
+    return operand.detach() if isinstance(operand, Tensor) else operand
 
 
 def _renamed(inputs: tuple[str, ...], outputs: list[Any], taken: tuple[str, ...]) -> Formula:

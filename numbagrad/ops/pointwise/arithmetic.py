@@ -315,6 +315,7 @@ define(
     domain=ORDERED,
     dtypes="float",
     check=with_neighbors,
+    masked=True,
 )
 
 # Powers

@@ -37,6 +37,7 @@ define(
     aliases=("clip",),
     grad_fn="ClampBackward1",
     promoting=("low", "high"),
+    masked=True,
     complex=Refused("clamp is not supported for complex types"),
 )
 define(
@@ -50,6 +51,7 @@ define(
     domain={"x": ((-3.0, -1.2), (-0.8, 0.8), (1.2, 3.0)), "low": (-1.1, -0.9), "high": (0.9, 1.1)},
     dtypes="number",
     grad_fn="ClampBackward0",
+    masked=True,
     complex=Refused("clamp is not supported for complex types"),
 )
 define(
@@ -60,6 +62,7 @@ define(
     scalars={"low": None},
     dtypes="number",
     promoting=("low",),
+    masked=True,
     complex=Refused("clamp is not supported for complex types"),
 )
 define(
@@ -71,6 +74,7 @@ define(
     },
     domain={"x": NONZERO, "low": (-0.09, 0.09)},
     grad_fn="ClampMinBackward1",
+    masked=True,
     complex=Refused("clamp is not supported for complex types"),
 )
 define(
@@ -81,6 +85,7 @@ define(
     scalars={"high": None},
     dtypes="number",
     promoting=("high",),
+    masked=True,
     complex=Refused("clamp is not supported for complex types"),
 )
 define(
@@ -92,6 +97,7 @@ define(
     },
     domain={"x": NONZERO, "high": (-0.09, 0.09)},
     grad_fn="ClampMaxBackward1",
+    masked=True,
     complex=Refused("clamp is not supported for complex types"),
 )
 define(
@@ -99,6 +105,7 @@ define(
     lambda x, y: minimum(x, y),
     domain=ORDERED,
     in_place=False,
+    masked=True,
     complex=Refused("minimum not implemented for complex tensors.", RuntimeError),
 )
 define(
@@ -106,6 +113,7 @@ define(
     lambda x, y: maximum(x, y),
     domain=ORDERED,
     in_place=False,
+    masked=True,
     complex=Refused("maximum not implemented for complex tensors.", RuntimeError),
 )
 define(
@@ -113,6 +121,7 @@ define(
     lambda x, y: where((x <= y) | isnan(y), x, y),
     domain=ORDERED,
     in_place=False,
+    masked=True,
     complex=Refused("fmin not implemented for complex tensors.", RuntimeError),
 )
 define(
@@ -120,6 +129,7 @@ define(
     lambda x, y: where((x >= y) | isnan(y), x, y),
     domain=ORDERED,
     in_place=False,
+    masked=True,
     complex=Refused("fmax not implemented for complex tensors.", RuntimeError),
 )
 define(
@@ -138,6 +148,7 @@ define(
     gradient={"x": lambda grad, x: where(isfinite(x), grad, 0)},
     scalars={"nan": 0.0, "posinf": None, "neginf": None},
     converted=("nan", "posinf", "neginf"),
+    masked=True,
 )
 
 # Rounding

@@ -283,7 +283,7 @@ def addcdiv(
     return pointwise("addcdiv"), (input, tensor1, tensor2, value)
 
 
-_lerp = pointwise("lerp")
+_lerp, _lerp_by_number = pointwise("lerp"), renamed("lerp", "LerpBackward0")
 
 
 @_export
@@ -292,7 +292,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Choice:
     """``input + weight * (end - input)``."""
     kind = input._array.dtype
     if weight.__class__ is float and isinstance(end, Tensor) and end._array.dtype is kind:
-        return _lerp, (input, end, weight)
+        return _lerp_by_number, (input, end, weight)
     for name, value in (("end", end), ("weight", weight)):
         if isinstance(value, Tensor) and value._array.dtype is not kind:
             number = name == "weight" and not value._array.ndim
@@ -302,7 +302,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Choice:
                 )
     if weight.__class__ is complex and kind.kind != "c":
         weight = checked_number(weight, kind)
-    return _lerp, (input, end, weight)
+    return _lerp if isinstance(weight, Tensor) else _lerp_by_number, (input, end, weight)
 
 
 def _rounded(input: Tensor, scale: float) -> Tensor:

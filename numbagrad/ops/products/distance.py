@@ -39,7 +39,10 @@ def _distances(a: Array, b: Array, p: float, by_product: bool) -> Array:
     if not by_product:
         p = p if a.shape[-1] else 1.0  # all norms of nothing are 0
         rows, others = (new_tensor(x) for x in (a[..., :, None, :], b[..., None, :, :]))
-        return vector_norm(pointwise("sub")(rows, others), p, -1)._array
+        difference = pointwise("sub")(rows, others)
+        if p == 0:  # how many differ, and NaN where that is not known
+            return difference.abs().ceil().clamp_max(1).sum(-1)._array
+        return vector_norm(difference, p, -1)._array
     if a.dtype == np.float16:
         wide, other = [convert(x, np.dtype(np.float32)) for x in (a, b)]
         return convert(_distances(wide, other, p, True), a.dtype)
@@ -59,17 +62,18 @@ def _pull(grad: Tensor, x: Tensor, y: Tensor, p: float, distances: Tensor) -> Te
     if p == 2:
         share = grad / distances
         return x * share.sum(-1, keepdim=True) - share @ y
-    difference = x.unsqueeze(-2) - y.unsqueeze(-3)
     if p == 0:
-        return x * 0
+        return x.new_zeros(x._array.shape)
+    difference = x.unsqueeze(-2) - y.unsqueeze(-3)
+    signs = where(pointwise("ne")(difference, difference), difference, difference.sgn())
     if p == 1:
-        return (difference.sgn() * grad.unsqueeze(-1)).sum(-2)
+        return (signs * grad.unsqueeze(-1)).sum(-2)
     if math.isinf(p):
         reached = pointwise("eq")(difference.abs(), distances.unsqueeze(-1))
-        return (difference.sgn() * reached * grad.unsqueeze(-1)).sum(-2)
+        return (signs * reached * grad.unsqueeze(-1)).sum(-2)
     share = (grad * distances.pow(1 - p)).unsqueeze(-1)
     powers = where(pointwise("eq")(difference, 0), 1.0, difference.abs()).pow(p - 1)
-    return (difference.sgn() * powers * share).sum(-2)
+    return (signs * powers * share).sum(-2)
 
 
 _cdist = TensorOperator(
