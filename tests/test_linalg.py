@@ -44,10 +44,37 @@ class TestSingular:
         torch.det(a).backward()
         np.testing.assert_allclose(a.grad.numpy(), [[0, 0], [0, 3]], atol=1e-12)
 
-    def test_its_second_gradient_is_refused(self):
-        a = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
+    @pytest.mark.parametrize("imaginary", [0, 1j])
+    @pytest.mark.parametrize("rank", [0, 1, 2, 3])
+    def test_two_gradients_of_a_determinant_near_zero(self, rank, imaginary):
+        """Matrices of whole numbers, whose computed determinant is 0, or nothing but rounding."""
+        draw = np.random.default_rng(rank)
+        left, right = (draw.integers(-3, 4, (2, 4, rank)) for _ in range(2))
+        left = left + imaginary * draw.integers(-3, 4, left.shape) + 0.0
+        a = torch.from_numpy(left @ right.swapaxes(1, 2)).requires_grad_()
+        others = [[k for k in range(4) if k != left_out] for left_out in range(4)]
+        minors = [
+            (-1) ** (i + j) * torch.det(a[:, others[i]][:, :, others[j]])
+            for i in range(4)
+            for j in range(4)
+        ]
+        cofactors = torch.stack(minors, -1).reshape(2, 4, 4)
+        (first,) = torch.autograd.grad(
+            torch.det(a), a, torch.ones(2, dtype=a.dtype), create_graph=True
+        )
+        torch.testing.assert_close(first, cofactors.conj(), rtol=1e-10, atol=1e-9)
+        weights = torch.from_numpy(draw.normal(size=(2, 4, 4)) + 0 * left[:, :, :1].sum())
+        found, expected = [
+            torch.autograd.grad(x, a, weights, retain_graph=True)[0]
+            for x in (first, cofactors.conj())
+        ]
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-8)
+
+    def test_its_third_gradient_is_refused(self):
+        a = torch.zeros(3, 3, dtype=torch.float64, requires_grad=True)
+        (first,) = torch.autograd.grad(torch.det(a), a, create_graph=True)
         with pytest.raises(RuntimeError, match="singular"):
-            torch.autograd.grad(torch.det(a), a, create_graph=True)
+            torch.autograd.grad(first.sum(), a, create_graph=True)
 
     def test_logdet_of_a_negative_determinant(self):
         assert np.isnan(torch.logdet(matrix([0.0, 1.0], [1.0, 0.0])).item())

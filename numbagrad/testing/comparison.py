@@ -108,7 +108,9 @@ class _Comparison:
                 self.fail(f"The values for attribute '{name}' {text}", path)
 
     def _values(self, a: Tensor, b: Tensor, rtol: float, atol: float, path: str) -> None:
-        x, y = [np.asarray((t.float() if t.dtype is bfloat16 else t).numpy()) for t in (a, b)]
+        x, y = [
+            np.asarray((t.float() if t.dtype is bfloat16 else t).numpy(force=True)) for t in (a, b)
+        ]
         if x.dtype.kind == "b":
             x, y = x.astype(np.int64), y.astype(np.int64)
         with np.errstate(all="ignore"):

@@ -257,3 +257,54 @@ def test_factors_that_have_no_inverse(shape):
             t.cholesky_inverse(factor)
         messages.append(str(raised.value))
     assert messages[0] == messages[1]
+
+
+# --- gradients ------------------------------------------------------------------------------------
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize("weight", [0.5, 1, "tensor"])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_nodes_of_lerp(weight, in_place):
+    def program(t):
+        start = t.ones(3, requires_grad=True) * 1
+        given = t.tensor(0.5) if weight == "tensor" else weight
+        return (t.Tensor.lerp_ if in_place else t.lerp)(start, t.zeros(3), given).grad_fn.name()
+
+    same(program)
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("shape", [(0, 2), (0, 2, 3), (2, 2, 0), (2, 2, 0, 3)])
+def test_batch_norm_of_nothing(shape, training, affine):
+    def program(t):
+        x = t.ones(shape, requires_grad=True)
+        parameters = (t.ones(shape[1]), t.zeros(shape[1])) if affine else ()
+        averages = t.zeros(shape[1]), t.ones(shape[1])
+        result = t.nn.functional.batch_norm(x, *averages, *parameters, training=training)
+        return result, t.autograd.grad(result.sum(), x), averages
+
+    same(program)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("name", ["max", "min", "maximum"])
+def test_an_out_of_another_dtype_for_two_tensors(name, dtype):
+    def program(t):
+        x = t.tensor([1.0, 4.0], dtype=t.float64)
+        return getattr(t, name)(x, x.flip(0), out=t.empty(2, dtype=getattr(t, dtype)))
+
+    same(program)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0])
+def test_distances_between_what_is_no_number(p):
+    def program(t):
+        x = t.tensor([[NAN, 1.0], [2.0, 3.0]], dtype=t.float64, requires_grad=True)
+        y = t.tensor([[NAN, 1.0], [2.0, 5.0], [2.0, NAN]], dtype=t.float64, requires_grad=True)
+        result = t.cdist(x, y, p=p)
+        return result, t.autograd.grad(result.sum(), (x, y))
+
+    same(program)

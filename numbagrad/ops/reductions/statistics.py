@@ -534,5 +534,9 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A
             f"norm_except_dim(): there are no slices along dimension {kept} of argument 'v' of "
             f"shape {list(v._array.shape)}"
         )
-    others = [k for k in range(rank) if k != kept]
-    return vector_norm(v, pow, others, True) if others else v.abs()
+    size, ones = v._array.shape[kept], [1] * (rank - 1)
+    if kept == 0:
+        return vector_norm(v.contiguous().view(size, -1), pow, 1).view(size, *ones)
+    if kept == rank - 1:
+        return vector_norm(v.contiguous().view(-1, size), pow, 0).view(*ones, size)
+    return norm_except_dim(v.transpose(0, kept), pow, 0).transpose(0, kept)
