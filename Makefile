@@ -43,7 +43,7 @@ operators: $(VENV)/installed-operators
 # Kernels for GPUs without one: in Numba's simulator, the driver on a libcuda of Python, and compiled as
 # far as ptxas.
 # (Those of training take minutes there: make cuda OF_DRIVER=training.py)
-OF_DRIVER := memory.py interchange.py
+OF_DRIVER := memory.py interchange.py streams.py
 cuda: $(VENV)/installed-cuda-test
 	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest tests/cuda/simulated $(PROCESSES)
 	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest -p cuda_library $(addprefix tests/cuda/simulated/test_,$(OF_DRIVER)) \

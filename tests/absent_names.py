@@ -160,7 +160,7 @@ ABSENT = {
             PyTorchFileWriter SerializationStorageContext ShortStorage Storage StorageBase
             Stream StreamObjType""",
         "torch.Tensor": """
-            record_stream storage_type""",
+            storage_type""",
     },
     "symbols": {
         "torch": """

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, overload
 
+from ..backend import foreign
 from ..type_names import type_name
 from ..warn_once import warn_once
 from . import tensor_interface as interface
@@ -62,7 +63,7 @@ def backward(
         and (grad_tensors is None or isinstance(grad_tensors, interface.Tensor))
     ):
         gradient = _root_gradient(0, tensors, grad_tensors, create_graph)
-        run_backward((tensors,), (gradient,), retain_graph, create_graph)
+        _walk((tensors,), (gradient,), retain_graph, create_graph)
         return
     if grad_variables is not None:
         warnings.warn(
@@ -85,7 +86,17 @@ def backward(
         for tensor in wanted:
             if isinstance(tensor, interface.Tensor):
                 retain_tensor_grad(tensor)
-    run_backward(_internal(roots), gradients, retain_graph, create_graph, edges)
+    _walk(_internal(roots), gradients, retain_graph, create_graph, edges)
+
+
+def _walk(roots: Any, *arguments: Any, **options: Any) -> list[Any]:
+    """``run_backward``, where the device of the first root wants it to run."""
+    first = roots[0] if roots else ()
+    where = None if first.__class__ is tuple else foreign(first._array)
+    if where is None:
+        return run_backward(roots, *arguments, **options)
+    with where.walking_from(first._array):
+        return run_backward(roots, *arguments, **options)
 
 
 @overload
@@ -175,7 +186,7 @@ def grad(
         results = _batched(_internal(roots), given, retain_graph, create_graph, edges)
     else:
         gradients = _root_gradients(roots, grad_outputs, create_graph)
-        results = run_backward(
+        results = _walk(
             _internal(roots), gradients, retain_graph, create_graph, edges, accumulate=False
         )
     if materialize_grads:

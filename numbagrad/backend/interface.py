@@ -159,6 +159,14 @@ class Backend:
         """A new array of the same elements, in C order or ("K") in theirs."""
         self.refuse("clone")
 
+    def walking_from(self, array: Any) -> AbstractContextManager[None]:
+        """A block in which gradients of what an array was computed from are computed."""
+        return nullcontext()
+
+    def record_stream(self, array: Any, stream: Any) -> None:
+        """Keep the memory of an array until the work of a stream is done that uses it."""
+        self.refuse("record_stream")
+
     def together(self) -> AbstractContextManager[None]:
         """A block in which formulas may wait for others, to run together at its end."""
         return nullcontext()

@@ -224,6 +224,15 @@ class CudaBackend(PlannedBackend):
         driver().synchronise()
         asserts.raise_failure()
 
+    def walking_from(self, array: CudaArray) -> AbstractContextManager[None]:
+        """See :class:`Backend`: a backward runs on the stream on which its root was made."""
+        return foreach.on_stream(array.block.device, getattr(array.block, "stream", None))
+
+    def record_stream(self, array: CudaArray, stream: Any) -> None:
+        """Keep the memory of an array until the work of a stream is done that uses it."""
+        if not isinstance(array.block, Adopted):  # which its owner gives back
+            array.block.used_on(stream.cuda_stream)
+
     def together(self) -> AbstractContextManager[None]:
         """See :class:`Backend`."""
         return foreach.together()

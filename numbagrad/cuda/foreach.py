@@ -269,6 +269,28 @@ def flush() -> None:
 launches.before_launches.append(flush)
 
 
+@contextlib.contextmanager
+def on_stream(device: int, stream: int | None) -> Iterator[None]:
+    """A block whose work is queued on a stream of a device: behind the current one, before its rest.
+
+    None is the current one.
+    """
+    where = driver()
+    before = where.stream(device)
+    if stream is None or stream == before:
+        yield
+        return
+    flush()
+    where.set_stream(device, stream)
+    where.queue_behind(before, device, device)
+    try:
+        yield
+    finally:
+        flush()
+        where.set_stream(device, before)
+        where.queue_behind(stream, device, device)
+
+
 @functools.lru_cache(maxsize=256)
 def _composed(steps: tuple[Step, ...]) -> tuple[Formula, tuple[int, ...]]:
     """The steps as one formula, and which arrays its outputs are."""
@@ -318,7 +340,8 @@ def _launch(
     if not table:
         return
     launch_args = LaunchArgs()
-    there = _uploaded(np.array(table, np.int64).tobytes(), first.device)
+    stream = where.stream(first.device)
+    there = _uploaded(np.array(table, np.int64).tobytes(), first.device, stream)
     launch_args.add(there.address, len(table), pieces)
     for k in numbers:
         number = first.numbers[k]
@@ -330,8 +353,11 @@ def _launch(
 
 
 @functools.lru_cache(maxsize=64)
-def _uploaded(table: bytes, device: int) -> Any:
-    """A table in memory of a device; parameters seldom move, so that it is there from before."""
+def _uploaded(table: bytes, device: int, stream: int) -> Any:
+    """A table in memory of a device; parameters seldom move, so that it is there from before.
+
+    Each stream has its own, as the copy is queued on it, and what reads it is.
+    """
     where = driver()
     cells = np.frombuffer(table, np.uint8)
     block = where.allocate(len(table), device)

@@ -74,28 +74,51 @@ def _library_contexts(index: int, stream: int) -> tuple[Any, ...]:
     import cupy
     import cupyx
 
-    pool = cupy.cuda.MemoryAsyncPool("current")
     return (
         cupy.cuda.Device(index),
-        cupy.cuda.Stream.from_external(_Stream(stream)),
-        cupy.cuda.using_allocator(pool.malloc),
+        _stream_of_library(index, stream),
+        cupy.cuda.using_allocator(_pool_of_library().malloc),
         cupyx.errstate(linalg="raise"),
     )
+
+
+@functools.cache
+def _stream_of_library(index: int, stream: int) -> Any:
+    """A stream as CuPy's, kept for good: it gives memory back in the order of streams that live."""
+    import cupy
+
+    return cupy.cuda.Stream.from_external(_Stream(stream))
+
+
+@functools.cache
+def _pool_of_library() -> Any:
+    """The driver's pools as CuPy's."""
+    import cupy
+
+    return cupy.cuda.MemoryAsyncPool("current")
 
 
 class Block:
     """Memory of a GPU, given back to the pool in the order of its stream when nobody holds it."""
 
-    __slots__ = ("address", "nbytes", "device", "_stream", "_driver", "__weakref__")
+    __slots__ = ("address", "nbytes", "device", "stream", "_others", "_driver", "__weakref__")
 
     def __init__(self, driver: Device, address: int, nbytes: int, device: int, stream: int):
         self.address, self.nbytes, self.device = address, nbytes, device
-        self._stream, self._driver = stream, driver
+        self.stream, self._driver = stream, driver
+        #: Other streams that use it, which are waited for before it is given back.
+        self._others: tuple[int, ...] = ()
         driver.note(device, nbytes)
+
+    def used_on(self, stream: int) -> None:
+        """Note another stream whose work so far, and until the end of this block, uses it."""
+        if stream not in (self.stream, *self._others):
+            self._others += (stream,)
 
     def __del__(self) -> None:
         if self.address:
-            self._driver.free(self.address, self.nbytes, self.device, self._stream)
+            where = self.device, self.stream
+            self._driver.free(self.address, self.nbytes, *where, self._others)
 
 
 def _device(index: int) -> Any:
@@ -330,15 +353,22 @@ class Device:
             raise exhausted(nbytes, index, total, self._allocated[index], self.reserved(index))
         return Block(self, int(checked((code, address))), nbytes, index, stream)
 
-    def free(self, address: int, nbytes: int, index: int, stream: int) -> None:
-        """Give memory back in the order of a stream, from whichever thread.
+    def free(
+        self, address: int, nbytes: int, index: int, stream: int, others: Sequence[int] = ()
+    ) -> None:
+        """Give memory back in the order of a stream, behind all that others have queued so far.
 
-        The collector may call it in the middle of work on another device, whose context stays. At
+        Whichever thread calls. The collector may call it in the middle of work on another device, whose context stays. At
         the end of a process CUDA may be gone, and what the calls say is of no use.
         """
         self.note(index, -nbytes)
         _, before = cu.cuCtxGetCurrent()
         cu.cuCtxSetCurrent(self._contexts[index])  # the default stream is that of the context
+        for other in others:
+            _, event = cu.cuEventCreate(cu.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+            cu.cuEventRecord(event, cu.CUstream(other))
+            cu.cuStreamWaitEvent(cu.CUstream(stream), event, 0)
+            cu.cuEventDestroy(event)
         cu.cuMemFreeAsync(cu.CUdeviceptr(address), cu.CUstream(stream))
         cu.cuCtxSetCurrent(before)
 

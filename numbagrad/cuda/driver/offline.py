@@ -72,6 +72,10 @@ class Offline:
         """The context in which functions of that library run."""
         return contextlib.nullcontext()
 
+    def stream(self, index: int | None = None) -> int:
+        """The handle of the only stream."""
+        return 0
+
     def synchronise(self, index: int | None = None) -> None:
         """Nothing is under way."""
 

@@ -92,6 +92,9 @@ class Block:
         self.nbytes, self.device, self._driver = nbytes, device, driver
         driver.note(nbytes, device)
 
+    def used_on(self, stream: int) -> None:
+        """Nothing is under way on another stream."""
+
     def __del__(self) -> None:
         self._driver.note(-self.nbytes, self.device)
 

@@ -55,6 +55,25 @@ def _pinned(tensor: Tensor, where: Any) -> Tensor:
     return new_tensor(where.pinned(tensor._array))
 
 
+@method()
+def record_stream(tensor: Tensor, s: Any) -> None:
+    """Have the memory of a tensor of a GPU not be given back before a stream has used it.
+
+    For tensors that another stream uses than the one on which they were made: what that stream has
+    queued when the tensor goes is waited for.
+
+    Raises:
+        NotImplementedError: for a tensor of the CPU.
+    """
+    where = foreign(tensor._array)
+    if where is None:
+        raise NotImplementedError(
+            "Could not run 'aten::record_stream' with arguments from the 'CPU' backend: its memory "
+            "is not used by streams"
+        )
+    where.record_stream(tensor._array, s)
+
+
 def _interface(tensor: Tensor) -> dict[str, Any]:
     """``__cuda_array_interface__`` of a tensor.
 
