@@ -159,6 +159,10 @@ class Backend:
         """A new array of the same elements, in C order or ("K") in theirs."""
         self.refuse("clone")
 
+    def drawn(self, one: Callable[..., float], arrays: Sequence[Any], generator: Any) -> Any:
+        """What a function of ``distributions/sampling.py`` draws for elements of arrays."""
+        self.refuse(one.__name__.strip("_"))
+
     def walking_from(self, array: Any) -> AbstractContextManager[None]:
         """A block in which gradients of what an array was computed from are computed."""
         return nullcontext()

@@ -284,6 +284,10 @@ class CudaBackend(PlannedBackend):
         assert isinstance(draw, functools.partial)
         philox.fill(self, name, draw.args[0], array, arguments)
 
+    def drawn(self, one: Callable[..., float], arrays: Sequence[Any], generator: Any) -> CudaArray:
+        """See :class:`Backend`: a thread for each element, with numbers of its own."""
+        return philox.drawn(self, one, arrays, generator)
+
     def generator_on_host(self, generator: Any, like: CudaArray) -> Any:
         """See :class:`Backend`."""
         return philox.on_host(generator, like)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from . import launches
 from .array import CudaArray
 from .devices import index_of
 from .driver import driver
+from .kernels import draws
 from .kernels import random as texts
 from .kernels.pointwise import Body
 from .launches import LaunchArgs, bits_of, blocks_for
@@ -290,6 +291,28 @@ def _run(source: Any, target: CudaArray, generator: Generator, of_one: int, more
     launch_args.add(target.address, target.size, _signed(seed), first, *more)
     launch = launch_args.launch(source, blocks_for(counters, source.threads))
     launches.run([launch], lambda memory: memory.address, (), target.block.device)
+
+
+def drawn(
+    there: CudaBackend, one: Callable[..., float], arrays: Sequence[CudaArray], generator: Any
+) -> CudaArray:
+    """What a function of ``distributions/sampling.py`` draws for the elements of arrays."""
+    like = arrays[0]
+    generator = _chosen(generator, like.block.device)
+    made = there.new(contiguous(like.shape, like.dtype), like)
+    if made.size:
+        given = [there.in_order(x) for x in arrays]
+        source = _drawing(one, len(given), name_of(like.dtype), driver().threads)
+        seed, counter = generator.take(1)
+        launch_args = LaunchArgs()
+        launch_args.add(made.address, *[x.address for x in given])
+        launch_args.add(made.size, _signed(seed), counter)
+        launch = launch_args.launch(source, blocks_for(made.size, source.threads))
+        launches.run([launch], lambda memory: memory.address, (), like.block.device)
+    return made
+
+
+_drawing = functools.lru_cache(maxsize=32)(draws.source)
 
 
 def _fill_complex(there: Any, name: str, generator: Any, array: CudaArray, arguments: Any) -> None:

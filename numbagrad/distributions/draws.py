@@ -5,8 +5,12 @@ Their gradients are zeros, as in torch: what is drawn is not differentiated.
 
 from __future__ import annotations
 
+from typing import Any
+
+from .. import half_precision as half
 from ..dtype import scalar_type_name
 from ..executor import capture
+from ..executor.families.checks import check_fractions, check_signs
 from ..ops.creation.filled import zeros
 from ..ops.operators.tensor_operator import TensorOperator
 from ..random import Generator
@@ -19,7 +23,8 @@ __all__ = ["binomial", "poisson"]
 _poisson = TensorOperator(
     "poisson",
     lambda input, generator: sampling.poisson(new_tensor(input), generator)._array,
-    {"input": lambda grad, input_shape: zeros(input_shape, dtype=grad.dtype)},
+    {"input": lambda grad, input_shape: zeros(input_shape, dtype=grad.dtype, device=grad.device)},
+    portable=True,
 )
 _binomial = TensorOperator(
     "binomial",
@@ -27,9 +32,12 @@ _binomial = TensorOperator(
         sampling.binomial(new_tensor(count), new_tensor(prob), generator)._array
     ),
     {
-        "count": lambda grad, count_shape: zeros(count_shape, dtype=grad.dtype),
-        "prob": lambda grad, prob_shape: zeros(prob_shape, dtype=grad.dtype),
+        "count": lambda grad, count_shape: zeros(
+            count_shape, dtype=grad.dtype, device=grad.device
+        ),
+        "prob": lambda grad, prob_shape: zeros(prob_shape, dtype=grad.dtype, device=grad.device),
     },
+    portable=True,
 )
 
 
@@ -38,6 +46,17 @@ def _check_generator(name: str, generator: Generator | None) -> None:
         raise TypeError(
             f"{name}(): argument 'generator' must be a torch.Generator, not {type_name(generator)}"
         )
+
+
+def _explain_counts(counts: Any) -> None:
+    if (half.readable(counts) < 0).any():
+        raise RuntimeError("binomial: expected all elements of count to be non-negative")
+
+
+def _explain_chances(chances: Any) -> None:
+    chances = half.readable(chances)
+    if ((chances < 0) | (chances > 1)).any():
+        raise RuntimeError("binomial: expected all elements of prob to be between 0 and 1")
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
@@ -78,10 +97,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
             f"{scalar_type_name(count.dtype)}"
         )
     capture.refuse("binomial(), whose numbers are drawn one by one")
-    if (count.detach().numpy() < 0).any():
-        raise RuntimeError("binomial: expected all elements of count to be non-negative")
-    chances = prob.detach().numpy()
-    if ((chances < 0) | (chances > 1)).any():
-        raise RuntimeError("binomial: expected all elements of prob to be between 0 and 1")
+    check_signs("binomial(): a count", count.detach()._array, _explain_counts)
+    check_fractions("binomial(): a probability", prob.detach()._array, _explain_chances)
     made: Tensor = _binomial(count, prob, generator)
     return made

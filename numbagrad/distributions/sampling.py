@@ -1,7 +1,8 @@
 """Random numbers that distributions need beside uniform and normal ones, drawn in torch's order.
 
 Each number is drawn by itself, by rejection, from the same generator as all others: a few
-microseconds a number. Gradients of gamma and Dirichlet samples are implicit ones: the derivative of
+microseconds a number. A GPU compiles these functions (``cuda/kernels/draws.py``): they are of
+numbers, and none waits for ever, whatever it is given. Gradients of gamma and Dirichlet samples are implicit ones: the derivative of
 the quantile function at a fixed probability (Figurnov et al., 2018).
 """
 
@@ -13,11 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from .. import half_precision as half
 from ..autograd import Function
+from ..backend import foreign
+from ..dtype import finfo, float64
 from ..executor import capture
+from ..executor.families.checks import check_signs
 from ..ops.creation.from_memory import from_numpy
+from ..ops.views.expand import broadcast_tensors
 from ..random import Generator, default_generator
-from ..tensor import Tensor
+from ..tensor import Tensor, new_tensor
 from .incomplete import beta_derivative, gamma_derivative
 
 __all__ = ["binomial", "dirichlet", "poisson", "standard_gamma"]
@@ -29,7 +35,6 @@ class _Draws:
     """Uniform and normal numbers in double precision, one at a time."""
 
     def __init__(self, generator: Generator | None) -> None:
-        capture.refuse("random numbers that are drawn by rejection")
         self._generator = generator or default_generator()
         self._one = np.empty(1)
 
@@ -46,9 +51,11 @@ class _Draws:
 
 def _gamma(alpha: float, draws: _Draws) -> float:
     """A gamma number (Marsaglia and Tsang, 2000); below 1 one of alpha + 1, times a power."""
+    if not alpha < math.inf:
+        return alpha
     scale = 1.0
     if alpha < 1:
-        if alpha == 0:
+        if alpha <= 0:
             return 0.0
         scale = (1 - draws.uniform()) ** (1 / alpha)
         alpha += 1
@@ -68,13 +75,25 @@ def _gamma(alpha: float, draws: _Draws) -> float:
             return scale * d * v
 
 
-def _drawn(parameters: Any, one: Callable[..., float], generator: Any, result: Any) -> Any:
-    """An array of what ``one`` draws for each element of the parameters."""
+def _drawn(one: Callable[..., float], generator: Any, *parameters: Tensor) -> Tensor:
+    """What ``one`` draws for each element of parameters of one shape, in their dtype."""
+    capture.refuse("random numbers that are drawn by rejection")
+    arrays = [p.detach()._array for p in parameters]
+    where = foreign(arrays[0])
+    if where is not None:
+        return new_tensor(where.drawn(one, arrays, generator))
     draws = _Draws(generator)
+    each = zip(*[half.readable(x).ravel().tolist() for x in arrays], strict=True)
     with np.errstate(all="ignore"):
-        values = [one(*each, draws) for each in zip(*[p.ravel().tolist() for p in parameters],
-                                                    strict=True)]  # fmt: skip
-    return np.asarray(values, np.float64).reshape(parameters[0].shape).astype(result)
+        values = [one(*given, draws) for given in each]
+    made = np.asarray(values, np.float64).reshape(arrays[0].shape)
+    return new_tensor(half.converted(made, arrays[0].dtype))
+
+
+def _on_host(function: Callable[..., Any], grad: Tensor, *tensors: Tensor) -> Tensor:
+    """A function of ndarrays of float64, beside a gradient."""
+    given = [x.detach().cpu().numpy().astype(np.float64) for x in tensors]
+    return from_numpy(function(*given)).to(grad.device, grad.dtype)
 
 
 class _StandardGamma(Function):
@@ -83,18 +102,14 @@ class _StandardGamma(Function):
     @staticmethod
     def forward(ctx: Any, alpha: Tensor, generator: Any) -> Tensor:
         """Draw one for each concentration."""
-        given = alpha.detach().numpy()
-        drawn = _drawn([given], _gamma, generator, given.dtype)
-        result = from_numpy(np.maximum(drawn, np.finfo(given.dtype).tiny))
+        result = _drawn(_gamma, generator, alpha).clamp_min(finfo(alpha.dtype).tiny)
         ctx.save_for_backward(alpha, result)
         return result
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         """The gradient of the quantile."""
-        alpha, result = ctx.saved_tensors
-        a, x = [each.detach().numpy().astype(np.float64) for each in (alpha, result)]
-        return grad * from_numpy(gamma_derivative(a, x)).to(grad.dtype), None
+        return grad * _on_host(gamma_derivative, grad, *ctx.saved_tensors), None
 
 
 def standard_gamma(alpha: Tensor, generator: Generator | None = None) -> Tensor:
@@ -108,12 +123,10 @@ class _Dirichlet(Function):
     @staticmethod
     def forward(ctx: Any, alpha: Tensor) -> Tensor:
         """Gamma numbers, divided by their sum."""
-        given = alpha.detach().numpy()
-        numbers = _drawn([given.astype(np.float64)], _gamma, None, np.float64)
-        numbers = np.maximum(numbers, np.finfo(np.float64).tiny)
-        points = (numbers / numbers.sum(-1, keepdims=True)).astype(given.dtype)
-        tiny = np.finfo(given.dtype).tiny
-        result = from_numpy(np.clip(points, tiny, 1 - np.finfo(given.dtype).epsneg))
+        numbers = _drawn(_gamma, None, alpha.double()).clamp_min(finfo(float64).tiny)
+        points = (numbers / numbers.sum(-1, keepdim=True)).to(alpha.dtype)
+        limits = finfo(alpha.dtype)
+        result = points.clamp(limits.tiny, 1 - limits.eps / 2)
         ctx.save_for_backward(alpha, result)
         return result
 
@@ -121,10 +134,12 @@ class _Dirichlet(Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         """Each part moves as a beta number, and the others shrink for it."""
         alpha, result = ctx.saved_tensors
-        a, x = [each.detach().numpy().astype(np.float64) for each in (alpha, result)]
-        total = np.broadcast_to(a.sum(-1, keepdims=True), a.shape)
-        slope = from_numpy(beta_derivative(a, total - a, x) / (1 - x)).to(grad.dtype)
+        slope = _on_host(_slope_of_parts, grad, alpha, result)
         return slope * (grad - (result * grad).sum(-1, keepdim=True))
+
+
+def _slope_of_parts(a: Any, x: Any) -> Any:
+    return beta_derivative(a, a.sum(-1, keepdims=True) - a, x) / (1 - x)
 
 
 def dirichlet(alpha: Tensor) -> Tensor:
@@ -134,8 +149,10 @@ def dirichlet(alpha: Tensor) -> Tensor:
 
 def _poisson(rate: float, draws: _Draws) -> float:
     """A Poisson number: a product of uniform numbers (Knuth), or rejection (Hörmann, 1993)."""
-    if rate <= 0:
+    if not rate > 0:
         return 0.0
+    if rate == math.inf:
+        return rate
     if rate < 10:
         limit, product, count = math.exp(-rate), 1.0, 0
         while True:
@@ -164,17 +181,20 @@ def _poisson(rate: float, draws: _Draws) -> float:
 
 def poisson(rate: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers of these rates, in their dtype."""
-    given = rate.detach().numpy()
-    if (given < 0).any():
+    check_signs("poisson(): a rate", rate.detach()._array, _explain_rates)
+    return _drawn(_poisson, generator, rate)
+
+
+def _explain_rates(rates: Any) -> None:
+    if not np.all(half.readable(rates) >= 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return from_numpy(_drawn([given], _poisson, generator, given.dtype))
 
 
 #: The remainder of log(k!) over Stirling's formula, for small k.
-_REST = [
+_REST = tuple([
     math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
     for k in range(10)
-]
+])  # fmt: skip
 
 
 def _stirling_rest(k: float) -> float:
@@ -230,17 +250,20 @@ def _binomial_by_rejection(count: float, prob: float, draws: _Draws) -> float:
 
 
 def _binomial(count: float, prob: float, draws: _Draws) -> float:
+    if count != count or prob != prob:
+        return math.nan
     if count <= 0 or prob <= 0:
         return 0.0
-    if prob >= 1:
+    if prob >= 1 or count == math.inf:
         return count
-    if prob > 0.5:
-        return count - _binomial(count, 1 - prob, draws)
-    by = _binomial_by_rejection if count * prob >= 10 else _binomial_by_waiting
-    return by(count, prob, draws)
+    chance = 1 - prob if prob > 0.5 else prob
+    if count * chance >= 10:
+        number = _binomial_by_rejection(count, chance, draws)
+    else:
+        number = _binomial_by_waiting(count, chance, draws)
+    return count - number if prob > 0.5 else number
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``, in that dtype."""
-    n, p = np.broadcast_arrays(count.detach().numpy(), prob.detach().numpy())
-    return from_numpy(_drawn([n, p], _binomial, generator, p.dtype))
+    return _drawn(_binomial, generator, *broadcast_tensors(count.detach(), prob.detach()))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import bfloat16, float16, float32, int32
+from ..executor.memory.arrays import copied
 from ..ops.arguments.kinds import Ints, takes
 from ..ops.operators.tensor_operator import TensorOperator
 from ..tensor import Tensor, new_tensor
@@ -79,10 +80,11 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
 #: Other values in the place of the input's, whose gradient passes where ``inside`` is one.
 _replaced = TensorOperator(
     "fake_quantize",
-    lambda input, values, inside: values.copy(),
+    lambda input, values, inside: copied(values),
     {"input": lambda grad, inside: grad * inside},
     grad_fn="FakeQuantizePerTensorAffineCachemaskBackward0",
     batch=lambda operator, size, arguments, mapped: operator(*aligned_stacks(arguments, mapped)),
+    portable=True,
 )
 
 

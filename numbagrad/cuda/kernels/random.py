@@ -14,10 +14,10 @@ from .text import indented, stored
 WORDS = ("at_out", "total", "seed", "counter", "word_a", "word_b")
 UNIFORM, NORMAL = "u", "z"
 
-_PHILOX = """
-def philox(low, high, key):
+PHILOX = """
+def philox(counter, more, key):
     mask = 0xFFFFFFFF
-    c0, c1, c2, c3 = low & mask, high & mask, int64(0), int64(0)
+    c0, c1, c2, c3 = counter & mask, (counter >> 32) & mask, more & mask, (more >> 32) & mask
     k0, k1 = key & mask, (key >> 32) & mask
     for _ in range(10):
         p = c0 * int64(0xD2511F53)
@@ -42,12 +42,11 @@ def _around(name: str, functions: list[str], wide: bool, inside: list[str], thre
     lines = [
         f"counters = (total + {count - 1}) // {count}",
         "for g in range(cuda.grid(1), counters, cuda.gridsize(1)):",
-        "    position = counter + g",
-        "    w0, w1, w2, w3 = philox(position, position >> 32, seed)",
+        "    w0, w1, w2, w3 = philox(counter + g, int64(0), seed)",
         f"    at = g * {count}",
         *indented(1, inside),
     ]
-    text = [f"# {name}", _PHILOX, *functions, f"def kernel({', '.join(WORDS)}):"]
+    text = [f"# {name}", PHILOX, *functions, f"def kernel({', '.join(WORDS)}):"]
     return Source(name, "\n".join([*text, *indented(1, lines), ""]), threads)
 
 

@@ -83,3 +83,22 @@ def test_bags_by_where_they_begin(mode):
         made.sum().backward()
         results.append((made.detach(), weight.grad))
     equal(results[1], results[0])
+
+
+def test_fake_integers_are_launches():
+    """As those of the CPU, forward and backward, without a wait or a copy to the host."""
+    x = torch.randn(3, 4)
+    points = torch.tensor([0, 1, 2], dtype=torch.int32)
+    scales = torch.tensor([0.1, 0.2, 0.3])
+    found = []
+    for device in ("cpu", "cuda"):
+        own = x.to(device).requires_grad_()
+        before = driver().waits
+        made = torch.fake_quantize_per_tensor_affine(own, 0.1, 2, 0, 9)
+        assert driver().waits == before
+        made = made + torch.fake_quantize_per_channel_affine(
+            own, scales.to(device), points.to(device), 0, 0, 9
+        )
+        (grad,) = torch.autograd.grad(made.sum(), own)
+        found.append((made.tolist(), grad.tolist()))
+    assert found[0] == found[1]

@@ -7,7 +7,8 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.cuda.driver.simulated import NAMES
-from numbagrad.cuda.kernels.random import _PHILOX
+from numbagrad.cuda.kernels.random import PHILOX
+from numbagrad.distributions.sampling import standard_gamma
 from numbagrad.utils.checkpoint import checkpoint
 
 F = torch.nn.functional
@@ -17,18 +18,16 @@ F = torch.nn.functional
     ("counter", "key", "expected"),
     [
         ((0, 0), 0, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-        ((0xFFFFFFFF, 0xFFFFFFFF), -1, None),
+        ((-1, -1), -1, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
     ],
 )
 def test_philox_is_that_of_its_authors(counter, key, expected):
-    """The words that Random123 (Salmon et al.) gives for a counter and key of zeros."""
+    """The words that Random123 (Salmon et al.) gives for a counter and key of zeros, and ones."""
     names = dict(NAMES)
-    exec(_PHILOX, names)
+    exec(PHILOX, names)
     with np.errstate(all="ignore"):
         words = names["philox"](*[np.int64(x) for x in counter], np.int64(key))
-    assert all([0 <= x < 1 << 32 for x in words])
-    if expected is not None:
-        assert " ".join([f"{int(x):08x}" for x in words]) == expected
+    assert " ".join([f"{int(x):08x}" for x in words]) == expected
 
 
 #: A method, its arguments, and the mean and deviation of its numbers.
@@ -170,3 +169,71 @@ def test_states_of_the_devices_of_tensors():
     drawn = torch.rand(3, device="cuda")
     set_device_states(*kept)
     assert torch.rand(3, device="cuda").equal(drawn)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("rate", [0.0, 2.5, 30.0])
+def test_poisson_numbers(rate, dtype):
+    """By products below ten, by rejection from there on."""
+    rates = torch.full((40, 10), rate, dtype=getattr(torch, dtype), device="cuda")
+    drawn = torch.poisson(rates[:, ::2])
+    assert (drawn.dtype, drawn.shape, drawn.is_cuda) == (rates.dtype, (40, 5), True)
+    numbers = drawn.cpu().double().numpy()
+    assert (numbers == np.floor(numbers)).all() and (numbers >= 0).all()
+    assert abs(numbers.mean() - rate) <= 5 * (rate / 200) ** 0.5
+    assert abs(numbers.var() - rate) <= 0.6 * rate
+
+
+@pytest.mark.parametrize("prob", [0.0, 0.03, 0.4, 0.8, 1.0])
+def test_binomial_numbers(prob):
+    """By waiting times, by rejection, and from their other end; counts and chances broadcast."""
+    counts = torch.tensor([[40.0], [100.0]], device="cuda").repeat(1, 200)
+    numbers = torch.binomial(counts, torch.tensor(prob, device="cuda")).cpu().numpy()
+    for count, row in zip((40, 100), numbers, strict=True):
+        mean, variance = count * prob, count * prob * (1 - prob)
+        assert (row == np.floor(row)).all() and (row >= 0).all() and (row <= count).all()
+        assert abs(row.mean() - mean) <= 5 * (variance / 200) ** 0.5
+        assert abs(row.var() - variance) <= 0.6 * variance
+
+
+def test_gamma_and_dirichlet_numbers():
+    alpha = torch.tensor([0.3, 1.0, 6.0], device="cuda").repeat(100, 1).requires_grad_()
+    drawn = torch.distributions.Gamma(alpha, torch.ones_like(alpha)).rsample()
+    drawn.sum().backward()
+    numbers = drawn.detach().cpu().numpy()
+    for k, mean in enumerate((0.3, 1.0, 6.0)):
+        assert abs(numbers[:, k].mean() - mean) <= 5 * (mean / 100) ** 0.5
+    assert alpha.grad.is_cuda and alpha.grad.isfinite().all()
+    points = torch.distributions.Dirichlet(alpha.detach()).rsample()
+    assert points.is_cuda and torch.allclose(points.sum(-1).cpu(), torch.ones(100))
+    assert torch.distributions.Poisson(alpha.detach()).sample().is_cuda
+
+
+def test_a_seed_repeats_numbers_that_are_drawn_by_rejection():
+    rates = torch.full((20,), 30.0, device="cuda")
+    generator = torch.Generator("cuda").manual_seed(3)
+    first, second = torch.poisson(rates, generator), torch.poisson(rates, generator)
+    assert not first.equal(second)
+    assert torch.poisson(rates, generator.manual_seed(3)).equal(first)
+    with pytest.raises(RuntimeError, match="generator"):
+        torch.poisson(rates, torch.Generator())
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0])
+def test_numbers_drawn_by_rejection_end_for_any_parameter(value):
+    x = torch.tensor([value, 1.0], device="cuda")
+    assert torch.poisson(x).cpu().shape == (2,)
+    assert torch.binomial(x, x.new_tensor([0.5, 0.5])).cpu().shape == (2,)
+    assert standard_gamma(x).cpu().shape == (2,)
+
+
+def test_bad_parameters_are_told_of_when_values_are_read():
+    x = torch.tensor([-1.0, 2.0], device="cuda")
+    for call, subject in (
+        (lambda: torch.poisson(x), "a rate"),
+        (lambda: torch.binomial(x, x.abs() / 4), "a count"),
+        (lambda: torch.binomial(x.abs(), x), "a probability"),
+    ):
+        made = call()
+        with pytest.raises(torch.AcceleratorError, match=subject):
+            made.cpu()
