@@ -91,7 +91,7 @@ def backward(
 
 def _walk(roots: Any, *arguments: Any, **options: Any) -> list[Any]:
     """``run_backward``, where the device of the first root wants it to run."""
-    first = roots[0] if roots else ()
+    first: Any = roots[0] if roots else ()
     where = None if first.__class__ is tuple else foreign(first._array)
     if where is None:
         return run_backward(roots, *arguments, **options)

@@ -26,6 +26,15 @@ Architecture = tuple[int, int]
 
 def compile_to_ptx(source: Source, architecture: Architecture) -> tuple[str, str]:
     """The PTX of a kernel for an architecture as (9, 0), and the name of its entry."""
+    text, _ = cuda.compile_ptx(*prepared(source), cc=architecture)
+    found = re.search(r"\.entry\s+([\w$]+)", text)
+    if found is None:
+        raise RuntimeError(f"the PTX of {source.name} has no entry:\n{text}")
+    return text, found[1]
+
+
+def prepared(source: Source) -> tuple[Any, Any]:
+    """The function of a kernel as Numba compiles it, and its signature."""
     digest = hashlib.sha256(source.text.encode()).hexdigest()[:12]
     path = f"<cuda {source.name} {digest}>"
     linecache.cache[path] = (len(source.text), None, source.text.splitlines(True), path)
@@ -34,12 +43,7 @@ def compile_to_ptx(source: Source, architecture: Architecture) -> tuple[str, str
     for name in source.functions:
         # What a kernel calls becomes part of it before types are known.
         names[name] = cuda.jit(device=True, inline="always")(names[name])
-    signature = types.void(*[types.int64] * len(source.parameters))
-    text, _ = cuda.compile_ptx(names["kernel"], signature, cc=architecture)
-    found = re.search(r"\.entry\s+([\w$]+)", text)
-    if found is None:
-        raise RuntimeError(f"the PTX of {source.name} has no entry:\n{text}")
-    return text, found[1]
+    return names["kernel"], types.void(*[types.int64] * len(source.parameters))
 
 
 def compile_to_cubin(source: Source, architecture: Architecture) -> tuple[bytes, str]:

@@ -219,9 +219,19 @@ def _end(
 ) -> list[str]:
     """Write the registers, through the epilogue if there is one."""
     lines = ["to_c = at_c + outer * c_outer + batch * c_inner"]
+    for j in range(shape.tile):  # once: the compiler takes long for many statements
+        lines += [
+            f"column_{j} = first_column + right + {j * shape.side}",
+            f"along_{j} = column_{j} * c_column",
+        ]
     for i in range(shape.tile):
+        lines += [
+            f"row = first_row + down + {i * shape.side}",
+            "if row < rows:",
+            "    to_row = to_c + row * c_row",
+        ]
         for j in range(shape.tile):
-            position = "to_c + row * c_row + column * c_column, 0"
+            position = f"to_row + along_{j}, 0"
             inside = []
             value = f"c_{i}_{j}"
             if accumulates:
@@ -230,14 +240,9 @@ def _end(
             if epilogue is not None:
                 if dtype != loaded_as(dtype):
                     value = f"rounded({value}, {dtype})"
-                given = ", ".join([value, "outer", "batch", "row", "column", *epilogue.parameters])
-                inside.append(f"finish({given})")
-            lines += [
-                f"row = first_row + down + {i * shape.side}",
-                f"column = first_column + right + {j * shape.side}",
-                "if row < rows and column < columns:",
-                *indented(1, inside),
-            ]
+                place = value, "outer", "batch", "row", f"column_{j}"
+                inside.append(f"finish({', '.join([*place, *epilogue.parameters])})")
+            lines += [f"    if column_{j} < columns:", *indented(2, inside)]
     return lines
 
 
