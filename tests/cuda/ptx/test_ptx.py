@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import pathlib
 import sys
 
@@ -12,16 +14,7 @@ from numbagrad.cuda.driver.compiling import compile_to_cubin, compile_to_ptx
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "tools"))
 
-from cuda_registers import (  # noqa: E402
-    ARCHITECTURES,
-    assembled,
-    family,
-    noted,
-    optimizers,
-    products,
-    random,
-    windows,
-)
+from cuda_registers import ARCHITECTURES, assembled, everything, family, noted  # noqa: E402
 
 F = torch.nn.functional
 
@@ -62,64 +55,63 @@ def along_rows():
         assert x.cummax(dim) is not None
 
 
-@pytest.mark.parametrize("calls", [formulas, reductions, along_rows])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_kernels_are_assembled(calls, architecture):
-    sources = noted(calls)
-    assert len(sources) > 10
-    for source in sources:
+#: Families whose kernels neither spill nor have a stack; no kernel of another one spills either.
+IN_REGISTERS = ("attention", "convolution", "matmul", "pooling", "reductions")
+PARTS = 24
+
+
+def check(source):
+    """A kernel is assembled for every architecture, without spills, and its blocks fit there."""
+    for architecture in ARCHITECTURES:
         report = assembled(source, architecture)
         assert report.spills == 0, source.text
+        assert report.stack == 0 or family(source) not in IN_REGISTERS, source.text
+        assert report.shared <= 48 << 10, source.text
         # A block of its threads has to fit the registers of a processor.
         assert report.registers * source.threads <= 1 << 16, source.text
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_products_are_assembled(architecture):
-    sources = [x for x in noted(products) if family(x) == "matmul"]
-    assert len(sources) == 16
-    for source in (sources[0], sources[7], sources[-1]):
-        report = assembled(source, architecture)
-        assert (report.spills, report.stack) == (0, 0), source.text
-        assert report.registers * source.threads <= 1 << 16
+@functools.cache
+def kernels():
+    """All kernels of the report, the longest first, which are spread over the parts so."""
+    return sorted(everything(), key=lambda x: -len(x.text))
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_convolutions_and_poolings_are_assembled(architecture):
-    sources = noted(windows)
-    convolutions = [x for x in sources if family(x) == "convolution"]
-    poolings = [x for x in sources if family(x) == "pooling"]
-    assert (len(convolutions), len(poolings)) == (3, 3)
-    for source in (*convolutions, *poolings):
-        report = assembled(source, architecture)
-        assert (report.spills, report.stack) == (0, 0), source.text
-        assert report.registers * source.threads <= 1 << 16
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_kernel_of_every_family_is_assembled(part):
+    """Those of bench/RESULTS-ptx.md: the operator table with float32, and all other families."""
+    for source in kernels()[part::PARTS]:
+        check(source)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_attention_is_assembled(architecture):
-    """Forward and backward in three dtypes; the widest have two kernels for keys and values."""
+def test_the_kernels_are_those_of_all_families():
+    counts = collections.Counter([family(x) for x in kernels()])
+    assert len(kernels()) > 600
+    assert {*IN_REGISTERS, "elementwise", "indexing and lifted", "losses", "optimizers",
+            "random numbers", "rows and scans"} == set(counts)  # fmt: skip
+    assert counts["matmul"] >= 16 and counts["attention"] >= 40
+
+
+@pytest.mark.parametrize("calls", [formulas, reductions, along_rows])
+def test_kernels_of_other_dtypes_are_assembled(calls):
+    sources = noted(calls)
+    assert len(sources) > 10
+    for source in sources:
+        check(source)
+
+
+def test_indices_beyond_two_to_the_31_are_divided_in_64_bits():
+    """Memory here is virtual: nothing is read, and operands repeat."""
 
     def calls():
-        for dtype, width in ((torch.float32, 256), (torch.float64, 64), (torch.float16, 128)):
-            q = torch.zeros(1, 1, 9, width, device="cuda", dtype=dtype, requires_grad=True)
-            F.scaled_dot_product_attention(q, q, q, is_causal=True).sum().backward()
+        rows, columns = torch.zeros(1 << 16, 1, device="cuda"), torch.zeros(1 << 16, device="cuda")
+        assert (rows < columns).shape == (1 << 16, 1 << 16)
+        assert columns.expand(1 << 16, 1 << 16).sum().shape == ()
 
-    sources = [x for x in noted(calls) if family(x) == "attention"]
-    assert len(sources) >= 12
-    for source in sources:
-        report = assembled(source, architecture)
-        assert (report.spills, report.stack) == (0, 0), source.text
-        assert report.registers * source.threads <= 1 << 16
-        assert report.shared <= 48 << 10
-
-
-@pytest.mark.parametrize("calls", [random, optimizers])
-def test_random_numbers_and_optimizers_are_assembled(calls):
-    sources = [x for x in noted(calls) if family(x) in ("random numbers", "optimizers")]
-    assert len(sources) > 8
-    for source in sources[::3]:
-        assert assembled(source, (9, 0)).spills == 0, source.text
+    for name in ("lt", "sum"):
+        source = next(x for x in noted(calls) if x.name == name)
+        assert "quotient(" not in source.text
+        check(source)
 
 
 def test_reductions_meet_by_exchange():
