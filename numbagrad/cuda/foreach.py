@@ -271,7 +271,7 @@ launches.before_launches.append(flush)
 
 @contextlib.contextmanager
 def on_stream(device: int, stream: int | None) -> Iterator[None]:
-    """A block whose work is queued on a stream of a device: behind the current one, before its rest.
+    """A block whose work is queued on a stream: behind the current one, which waits for it.
 
     None is the current one.
     """

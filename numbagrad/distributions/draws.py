@@ -32,9 +32,7 @@ _binomial = TensorOperator(
         sampling.binomial(new_tensor(count), new_tensor(prob), generator)._array
     ),
     {
-        "count": lambda grad, count_shape: zeros(
-            count_shape, dtype=grad.dtype, device=grad.device
-        ),
+        "count": lambda grad, count_shape: zeros(count_shape, dtype=grad.dtype, device=grad.device),
         "prob": lambda grad, prob_shape: zeros(prob_shape, dtype=grad.dtype, device=grad.device),
     },
     portable=True,

@@ -2,8 +2,9 @@
 
 Each number is drawn by itself, by rejection, from the same generator as all others: a few
 microseconds a number. A GPU compiles these functions (``cuda/kernels/draws.py``): they are of
-numbers, and none waits for ever, whatever it is given. Gradients of gamma and Dirichlet samples are implicit ones: the derivative of
-the quantile function at a fixed probability (Figurnov et al., 2018).
+numbers, and none goes on for ever, whatever it is given. Gradients of gamma and Dirichlet samples
+are implicit ones: the derivative of the quantile function at a fixed probability (Figurnov et al.,
+2018).
 """
 
 from __future__ import annotations

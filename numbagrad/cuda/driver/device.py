@@ -358,8 +358,9 @@ class Device:
     ) -> None:
         """Give memory back in the order of a stream, behind all that others have queued so far.
 
-        Whichever thread calls. The collector may call it in the middle of work on another device, whose context stays. At
-        the end of a process CUDA may be gone, and what the calls say is of no use.
+        Whichever thread calls. The collector may do so in the middle of work on another device,
+        whose context stays. At the end of a process CUDA may be gone, and what the calls say is of
+        no use.
         """
         self.note(index, -nbytes)
         _, before = cu.cuCtxGetCurrent()
