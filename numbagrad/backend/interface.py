@@ -160,7 +160,7 @@ class Backend:
         self.refuse("clone")
 
     def drawn(self, one: Callable[..., float], arrays: Sequence[Any], generator: Any) -> Any:
-        """What a function of ``distributions/sampling.py`` draws for elements of arrays."""
+        """Numbers that a function of ``distributions/sampling.py`` draws for elements of arrays."""
         self.refuse(one.__name__.strip("_"))
 
     def walking_from(self, array: Any) -> AbstractContextManager[None]:

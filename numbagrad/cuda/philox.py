@@ -296,7 +296,7 @@ def _run(source: Any, target: CudaArray, generator: Generator, of_one: int, more
 def drawn(
     there: CudaBackend, one: Callable[..., float], arrays: Sequence[CudaArray], generator: Any
 ) -> CudaArray:
-    """What a function of ``distributions/sampling.py`` draws for the elements of arrays."""
+    """Numbers that a function of ``distributions/sampling.py`` draws, one for each element."""
     like = arrays[0]
     generator = _chosen(generator, like.block.device)
     made = there.new(contiguous(like.shape, like.dtype), like)

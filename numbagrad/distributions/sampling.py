@@ -77,7 +77,7 @@ def _gamma(alpha: float, draws: _Draws) -> float:
 
 
 def _drawn(one: Callable[..., float], generator: Any, *parameters: Tensor) -> Tensor:
-    """What ``one`` draws for each element of parameters of one shape, in their dtype."""
+    """Numbers that ``one`` draws for each element of parameters of one shape, in their dtype."""
     capture.refuse("random numbers that are drawn by rejection")
     arrays = [p.detach()._array for p in parameters]
     where = foreign(arrays[0])
