@@ -230,6 +230,36 @@ def losses(torch: Any) -> None:
         _train(torch, model, lambda: model(x.detach()).pow(2).mean(), optimizer)
 
 
+def precisions(torch: Any) -> None:
+    """A training step in each other floating dtype, as when a program changes it on the way."""
+    nn = torch.nn
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(64, 32), nn.Tanh(), nn.LayerNorm(32), nn.Dropout(0.1),
+        nn.Linear(32, 32), nn.GELU(), nn.Unflatten(1, (4, 8)),
+        nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), nn.Flatten(), nn.Linear(32, 10),
+    )  # fmt: skip
+    x, y = torch.randn(16, 1, 8, 8), torch.randint(0, 10, (16,))
+    # SGD alone keeps no state of the dtype before.
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    for dtype in (torch.float64, torch.bfloat16, torch.float16):
+        model.to(dtype)
+        images = x.to(dtype)
+        for kind in (torch.optim.SGD, torch.optim.AdamW, torch.optim.Adam):
+            optimizer = kind(model.parameters(), lr=1e-3)
+            for _ in range(2):
+                optimizer.zero_grad()
+                outputs = model(images)
+                (nn.functional.cross_entropy(outputs, y) + outputs.square().mean()).backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+        model(images).argmax(1).eq(y).sum().item()
+
+
 def large_arrays(torch: Any) -> None:
     """Launches that go over threads, and arrays from the pool of buffers."""
     x = torch.randn(2048, 1024, requires_grad=True)
@@ -243,7 +273,16 @@ def large_arrays(torch: Any) -> None:
 #: Programs whose kernels are compiled ahead, by name.
 PROGRAMS: dict[str, Callable[[Any], None]] = {
     function.__name__: function
-    for function in (two_layer, images, transformer, sequences, operators, losses, large_arrays)
+    for function in (
+        two_layer,
+        images,
+        transformer,
+        sequences,
+        operators,
+        losses,
+        precisions,
+        large_arrays,
+    )
 }
 
 

@@ -87,13 +87,36 @@ def test_no_dependency_is_broken(installed):
     _run(python, "-m", "pip", "check", folder=folder)
 
 
-def test_the_first_step_compiles_nothing(installed):
+_FIRST_STEP = """
+w = t.randn(100, 10, requires_grad=True)
+(t.randn(64, 100).mm(w).clamp(min=0) - 1).pow(2).sum().backward()
+"""
+
+#: What changes in the middle is how the program calculates, so nothing of it may be missing.
+_NEW_DTYPES = """
+model = t.nn.Sequential(t.nn.Linear(64, 32), t.nn.ReLU(), t.nn.Linear(32, 32), t.nn.Tanh(),
+                        t.nn.Linear(32, 10))
+x, y = t.randn(16, 64), t.randint(0, 10, (16,))
+for dtype in (t.float32, t.float64, t.bfloat16, t.float16):
+    model.to(dtype)
+    optimizer = t.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(2):
+        optimizer.zero_grad()
+        t.nn.functional.cross_entropy(model(x.to(dtype)), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("program", [_FIRST_STEP, _NEW_DTYPES], ids=["first step", "new dtypes"])
+def test_common_operators_compile_nothing(installed, program):
     """Where this CPU is of a level that kernels were compiled for (all with AVX2 are)."""
     python, folder = installed
-    words = "import numbagrad as t, numbagrad.executor as e; from numbagrad.codegen import loader;"
-    words += " w = t.randn(100, 10, requires_grad=True);"
-    words += " (t.randn(64, 100).mm(w).clamp(min=0) - 1).pow(2).sum().backward();"
-    words += " print(loader.host_level(), e.stats().compiled)"
+    words = f"""
+import numbagrad as t, numbagrad.executor as e
+from numbagrad.codegen import loader
+{program}
+print(loader.host_level(), e.stats().compiled)
+"""
     cache = folder / "no kernels here"
     level, count = _run("env", f"NUMBAGRAD_CACHE_DIR={cache}", python, "-c", words,
                         folder=folder).split()  # fmt: skip
