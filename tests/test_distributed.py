@@ -160,7 +160,10 @@ def test_buckets_hold_the_last_parameters_first():
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.complex128])
 @pytest.mark.parametrize("size", [2, 3])
 def test_ranks_of_one_machine_add_up_in_memory_that_they_share(tmp_path, monkeypatch, size, kind):
-    """Again and again, each rank with the same bits; here the ranks are threads."""
+    """Again and again, each rank with the same bits; here the ranks are threads.
+
+    What all but the first give counts half.
+    """
     monkeypatch.setattr(shared_sums, "FOLDER", tmp_path)
     forms = [(5, np.dtype(kind)), (300_000, np.dtype(kind))]
     path = shared_sums.make_file(shared_sums.size_of(forms, size))
@@ -174,7 +177,7 @@ def test_ranks_of_one_machine_add_up_in_memory_that_they_share(tmp_path, monkeyp
             for each in sums.sums:
                 given = each.memory
                 given[:] = np.arange(len(given)) % 13 + rank + step
-                under_way += each.start(given)
+                under_way += each.start(given, 0.5 if rank else 1.0)
             for request in under_way:
                 request.wait()
             found.append([each.memory.copy() for each in sums.sums])
@@ -185,7 +188,8 @@ def test_ranks_of_one_machine_add_up_in_memory_that_they_share(tmp_path, monkeyp
         results = list(pool.map(rank_of, range(size)))
     for step in range(4):
         for k, (count, _) in enumerate(forms):
-            expected = size * (np.arange(count) % 13 + step) + sum(range(size))
+            parts = [np.arange(count) % 13 + rank + step for rank in range(size)]
+            expected = parts[0] + 0.5 * sum(parts[1:])
             for found in results:
                 assert np.array_equal(found[step][k], expected.astype(kind))
     assert not shared_sums._STATES

@@ -75,7 +75,7 @@ LATE = {
         cuda/philox.py:Generator.set_state
     """,
     "runs to have kernels compiled, before anything depends on it": """
-        warming.py:transformer warming.py:two_layer
+        warming.py:precisions warming.py:transformer warming.py:two_layer
     """,
 }
 

@@ -49,8 +49,7 @@ __all__ = ["run_backward"]
 # Buffers hold the engine's only reference to a gradient, so that a reference count of two (the list
 # and the expression that asks) means that no node, hook or user can see the tensor change.
 
-#: Elements of gradients from which on chains of nodes run as one kernel. To ask takes a twentieth
-#: of the time of a small node, so walks ask where arrays are large at all.
+#: Elements from which on chains run as one kernel: to ask takes a twentieth of a small node.
 _LARGE = 1 << 16
 
 #: Leaves that several threads share are added to by one thread at a time. Reentrant, because
@@ -591,6 +590,8 @@ def _accumulate(buffer: list[Any], create_graph: bool) -> None:
         and (leaf._array.flags.c_contiguous or not interface.has_own_order(leaf))
     ):
         leaf._accumulated = buffer[1]
+    elif leaf._hooks is not None and leaf._hooks.placed is buffer[1] and not create_graph:
+        leaf._accumulated, leaf._hooks.placed = buffer[1], None
     else:
         # Its shape and strides are those of the leaf, if that has no gaps.
         copy = interface.copied if create_graph else interface.copied_unrecorded

@@ -54,8 +54,12 @@ class Sum:
         """Where to put what is given, and where the sum will be, if that spares copies."""
         return None
 
-    def start(self, array: Array) -> Requests:
-        """Make of an array the sum over all ranks: of ``memory``, where there is one."""
+    def start(self, array: Array, factor: float) -> Requests:
+        """Make of an array the sum over all ranks: of ``memory``, where there is one.
+
+        There this rank's array is multiplied by a factor as it is added; elsewhere that is 1.
+        """
+        assert factor == 1.0
         return self._communicator.all_reduce(array, ReduceOp.SUM, False)
 
 

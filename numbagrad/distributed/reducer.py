@@ -20,10 +20,13 @@ import numpy as np
 
 from ..autograd import tensor_interface as interface
 from ..autograd.grad_mode import no_grad
+from ..autograd.grad_mode import state as grad_mode
+from ..autograd.hooks.tensor_hooks import hooks_of
 from ..autograd.node import edge_of
 from ..autograd.variable import Variable
 from ..autograd.walk import reachable
 from ..autograd.writes.inplace import before_write
+from ..backend import address_of
 from ..executor import capture
 from ..ops.creation.filled import empty, zeros_like
 from ..ops.creation.from_memory import from_numpy
@@ -112,8 +115,9 @@ def parts_of(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
 class _Averaging:
     """The mean of one bucket over the ranks: two operations of a program, its start and its end."""
 
-    def __init__(self, total: Sum, limit: float | None) -> None:
+    def __init__(self, total: Sum, factor: float, limit: float | None) -> None:
         self._total = total
+        self._factor = factor
         self._limit = limit
         self._requests: Requests = ()
         self._array: Array | None = None
@@ -131,7 +135,7 @@ class _Averaging:
         if self._keeps:
             self._given = given.copy()
         self._array = array  # is written until the sum is there
-        self._requests = self._total.start(array)
+        self._requests = self._total.start(array, self._factor)
 
     def wait_all_reduce(self, array: Array) -> None:
         if capture.rehearsal.active:
@@ -158,6 +162,15 @@ class _Averaging:
         """Drive the sum on."""
         for request in self._requests:
             request.done()
+
+
+def _fill(part: Tensor, gradient: Tensor) -> None:
+    """Write a gradient to its place, which has its shape and no gaps; it may lie there."""
+    there, array = part._array, gradient._array
+    if array.__class__ is not np.ndarray or array.dtype != there.dtype:
+        part.copy_(gradient)
+    elif address_of(array) != address_of(there) or array.strides != there.strides:
+        np.copyto(there, array)
 
 
 class Reducer:
@@ -207,6 +220,8 @@ class Reducer:
         #: Gradients that are views: the same tensors in each backward, so that a program finds the
         #: arrays that it knows, and need not ask where they lie.
         self._views = tuple([None if part is None else part.detach() for part in self._parts])
+        #: Whether sums multiply what ranks give by their share in the mean.
+        self._sums_scale = None not in self._memory
         self.hook: tuple[Any, Callable[..., Any]] | None = None
         self._syncs = True
         #: Parameters that the outputs of the last forward do not depend on.
@@ -214,6 +229,8 @@ class Reducer:
         self._forget()
         for position, parameter in enumerate(self._parameters):
             parameter.register_post_accumulate_grad_hook(functools.partial(self._ready, position))
+            if as_views and self._sums_scale:
+                hooks_of(parameter).memory = functools.partial(self._memory_of, position)
 
     def _forget(self) -> None:
         """Be as between two backwards."""
@@ -222,6 +239,11 @@ class Reducer:
         #: A bit for each parameter whose gradient is complete. (A number, as what ``compile``
         #: watches has to be after a call what it was before.)
         self._met = 0
+        #: A bit for each parameter whose gradient was to be written to its place in the bucket.
+        self._placed = 0
+        #: Whether gradients are multiplied by their share in the mean as they are given, as in a
+        #: program, where the kernel that makes one does it; None while that is open.
+        self._scales: bool | None = None
         #: For each bucket what this rank gives, and then the sum.
         self._flats: tuple[Tensor, ...] = ()
         #: The flat tensors and their sums; a tuple, as an empty one is always the same object.
@@ -285,6 +307,32 @@ class Reducer:
     def _sync_again(self) -> None:
         self._syncs = True
 
+    def _memory_of(self, position: int) -> Array | None:
+        """Where a node may write the gradient of a parameter; asked by the node.
+
+        That has to be the only one, seen by nobody but the engine until it is averaged.
+        """
+        parameter = self._parameters[position]
+        hooks, walk = hooks_of(parameter), grad_mode.walk
+        if (
+            self.hook is not None
+            or not self._syncs
+            or self._scales_here()
+            or self._placed >> position & 1
+            or parameter._accumulated is not None
+            or (walk is None or walk.plan is not None)
+            or (hooks.tensor or hooks.pre or hooks.post or len(hooks.post_accumulate) != 1)
+        ):
+            return None
+        self._placed |= 1 << position
+        return self._parts[position]._array  # type: ignore[union-attr]  # all have one
+
+    def _scales_here(self) -> bool:
+        """Whether gradients of this backward are scaled as they are given; decided by the first."""
+        if self._scales is None:
+            self._scales = capture.active is not None or not self._sums_scale
+        return self._scales
+
     def _begin(self) -> None:
         Variable._execution_engine.queue_callback(self._finish)
         if self.hook is None:
@@ -324,12 +372,23 @@ class Reducer:
             if not self._met >> position & 1:
                 self._give(position)
         before_write(flat)
-        mean = _Averaging(self._sums[index], self._group.timeout)
+        mean = _Averaging(self._sums[index], self._factor_left(flat), self._group.timeout)
         capture.exchange(mean.start_all_reduce, flat._array, flat._array)
         self._started += ((flat, mean),)
 
+    def _factor_left(self, flat: Tensor) -> float:
+        """The factor that the sum has to multiply what this rank gives by."""
+        factor = 1 / self._group.size()
+        if self._scales_here():
+            return 1.0
+        if capture.active is not None:  # a program begins amid the backward
+            with no_grad():
+                mul(flat, factor, out=flat)
+            return 1.0
+        return factor
+
     def _give(self, position: int) -> None:
-        """Write the share of this rank in the mean of a gradient to its place in the bucket.
+        """Write a gradient, or its share in the mean, to its place in the bucket.
 
         At once, where it is still in the cache, and in a program an epilogue of its product.
         """
@@ -338,7 +397,10 @@ class Reducer:
         with no_grad():
             if part is None:
                 part = self._part(self._flats[self._positions[position][0]], position)
-            mul(gradient, factor, out=part)
+            if self._scales_here():
+                mul(gradient, factor, out=part)
+            else:
+                _fill(part, gradient)
 
     def _part(self, flat: Tensor, position: int) -> Tensor:
         """The place of a gradient in the flat tensor of its bucket."""

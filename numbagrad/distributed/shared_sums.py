@@ -1,11 +1,11 @@
 """Sums over the ranks of one machine, in memory that all of them see; no message is sent.
 
 Each rank puts its array into a part of that memory. When all have, each rank adds up one slice of
-all arrays, in the order of the ranks, and writes the sum over that slice of every array, so that
-everybody gets the same bits, and no memory is touched that was not read; when all have done that,
-the sums are whole. How far they are they say in the same memory. When a sum is over, its array
-belongs to its rank until that gives the next: gradients can be views of it. ``mpi.py`` makes the
-sums of a ``Reducer``.
+all arrays, each times a factor of its rank, in the order of the ranks, and writes the sum over that
+slice of every array, so that everybody gets the same bits, and no memory is touched that was not
+read; when all have done that, the sums are whole. How far they are they say in the same memory.
+When a sum is over, its array belongs to its rank until that gives the next: gradients can be views
+of it. ``mpi.py`` makes the sums of a ``Reducer``.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ Forms = Sequence[tuple[int, "np.dtype[Any]"]]
 def size_of(forms: Forms, ranks: int) -> int:
     """Bytes that sums of such numbers of elements and dtypes take, for so many ranks."""
     arrays = sum([_padded(count * kind.itemsize) for count, kind in forms])
-    return (_padded(8 * len(forms)) + arrays) * ranks
+    return (_padded(16 * len(forms)) + arrays) * ranks
 
 
 def _padded(size: int) -> int:
@@ -112,15 +112,19 @@ class SharedSums:
     """
 
     def __init__(self, memory: Any, rank: int, size: int, forms: Forms) -> None:
-        at, page = 0, _padded(8 * len(forms))
-        said = [np.frombuffer(memory, np.int64, len(forms), k * page) for k in range(size)]
+        at, page, rows = 0, _padded(16 * len(forms)), range(size)
+        said = [np.frombuffer(memory, np.int64, len(forms), k * page) for k in rows]
+        behind = 8 * len(forms)
+        factors = [np.frombuffer(memory, np.float64, len(forms), k * page + behind) for k in rows]
         at += page * size
         self._states: list[_State] = []
         for position, (count, kind) in enumerate(forms):
             step = _padded(count * kind.itemsize)
             arrays = [np.frombuffer(memory, kind, count, at + k * step) for k in range(size)]
-            numbers = [each[position : position + 1] for each in said]
-            self._states.append(_State(self, rank, numbers, arrays))
+            numbers, scales = (
+                [each[position : position + 1] for each in both] for both in (said, factors)
+            )
+            self._states.append(_State(self, rank, numbers, scales, arrays))
             at += step * size
         self.sums = [SharedSum(each) for each in self._states]
 
@@ -141,14 +145,21 @@ class _State(Request):
 
     Args:
         said: how far each rank says that it is, an array of one number for each.
+        factors: what each rank multiplies its array by, likewise.
         arrays: what each rank gives, and then the sum.
     """
 
     def __init__(
-        self, sums: SharedSums, rank: int, said: Sequence[Array], arrays: Sequence[Array]
+        self,
+        sums: SharedSums,
+        rank: int,
+        said: Sequence[Array],
+        factors: Sequence[Array],
+        arrays: Sequence[Array],
     ) -> None:
         self._all = sums
         self._said, self._mine = said, said[rank]
+        self._factors, self._my_factor = factors, factors[rank]
         self._arrays, self.array = arrays, arrays[rank]
         count, share = len(self.array), math.ceil(len(self.array) / len(said))
         self._slice = rank * share, min((rank + 1) * share, count)
@@ -171,10 +182,11 @@ class _State(Request):
         self._mine[0] = self._count * _STAGES + stage
         self._stage = stage
 
-    def start(self) -> None:
-        """Give what lies in ``array``."""
+    def start(self, factor: float) -> None:
+        """Give what lies in ``array``, times a factor."""
         self.wait()  # is over, unless a backward raised
         self._count += 1
+        self._my_factor[0] = factor
         self._say(_GIVEN)
         self._all.advance()
 
@@ -187,14 +199,17 @@ class _State(Request):
     def _add(self) -> None:
         """Add up the slice of this rank, for all."""
         first, last = self._slice
+        factors = np.concatenate(self._factors)
         if self._addresses is not None:
             kernel, count = _SUMS[self.array.dtype]
-            kernel.launch((last - first) * count, _GRAIN, self._addresses, len(self._arrays))
+            kernel.launch(
+                (last - first) * count, _GRAIN, self._addresses, factors, len(self._arrays)
+            )
             return
         step = max(1, _CHUNK_BYTES // self.array.itemsize)
         for at in range(first, last, step):
             parts = [each[at : min(at + step, last)] for each in self._arrays]
-            _add_halves(parts)
+            _add_halves(parts, factors)
 
     def done(self) -> bool:
         self._all.advance()
@@ -216,11 +231,11 @@ class _State(Request):
                 time.sleep(20e-6)
 
 
-def _add_halves(arrays: Sequence[Array]) -> None:
+def _add_halves(arrays: Sequence[Array], factors: Array) -> None:
     """Write the sum of arrays of two-byte floats into each of them; it is rounded once."""
-    values = half.readable(arrays[0]).astype(np.float32)
-    for each in arrays[1:]:
-        values += half.readable(each)
+    values = np.zeros(len(arrays[0]), np.float32)
+    for each, factor in zip(arrays, factors.astype(np.float32), strict=True):
+        values += factor * half.readable(each)
     rounded = half.converted(values, arrays[0].dtype)
     for each in arrays:
         each[...] = rounded
@@ -243,7 +258,7 @@ class SharedSum(Sum):
     def memory(self) -> Array:
         return _STATES[self.number].array
 
-    def start(self, array: Array) -> Requests:
+    def start(self, array: Array, factor: float) -> Requests:
         state = _STATES[self.number]
-        state.start()
+        state.start(factor)
         return (state,)

@@ -63,7 +63,7 @@ from .allocation import new_output
 from .launch import is_captured, raise_miss, run_in_threads, same_shape, type_number
 from .layout import MATMUL_TYPES, MISS_CAPTURE, MISS_OPERAND, MISS_SHAPES, MatmulTable
 from .object_heads import ArrayHead, ObjectHead
-from .objects import decrement_reference, pair
+from .objects import decrement_reference, new_reference, pair
 from .thread_layout import ThreadPool
 
 NULL = 0
@@ -200,7 +200,10 @@ def describe(frame, rows, columns, depth):
 
 @subroutine
 def product(self, arguments, given):
-    """``a @ b`` of two arguments; ``a @ b + c @ d`` of four, the last of which lie as the first."""
+    """``a @ b`` of two arguments, into the third of three; ``a @ b + c @ d`` of four.
+
+    The last two of four lie as the first. The third of three has the shape and dtype of the result.
+    """
     table = MatmulTable(ArrayHead(self).data)
     runtime = table.runtime
     if is_captured(runtime):
@@ -257,7 +260,10 @@ def product(self, arguments, given):
     kernel = table.kernels[method * MATMUL_TYPES + code]
     if kernel == NULL:
         return raise_miss(runtime, method * MATMUL_TYPES + code)
-    result = new_output(runtime, rank, frame + 8 * SIZES, code, NULL)
+    if given == 3:
+        result = new_reference(load(arguments, 2, int64))
+    else:
+        result = new_output(runtime, rank, frame + 8 * SIZES, code, NULL)
     if result == NULL:
         return NULL
     write_operand(frame, C, result, rank, shift, turned)
@@ -269,8 +275,11 @@ def product(self, arguments, given):
 
 
 def matmul(self, arguments, given):
-    """``builtin(a, b) -> ndarray``: ``a @ b`` for float stacks of equal rank 2 to 4."""
-    return product(self, arguments, 2)
+    """``builtin(a, b) -> ndarray``: ``a @ b`` for float stacks of equal rank 2 to 4.
+
+    ``builtin(a, b, out)`` writes it into an array without gaps, and returns that.
+    """
+    return product(self, arguments, 3 if given == 3 else 2)
 
 
 def matmul_and_tangent(self, arguments, given):

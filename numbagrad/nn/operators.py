@@ -21,7 +21,7 @@ from ..dispatch.bits import INTERCEPTED, TRANSFORMED
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
 from ..executor.families.conversion import convert
-from ..executor.families.matmul import HalfPrecision, unrounded
+from ..executor.families.matmul import HalfPrecision, matmul_into, unrounded
 from ..executor.families.matmul import matmul as product
 from ..ops.arguments.shapes import check_expands
 from ..ops.operators import native_launchers
@@ -86,8 +86,26 @@ class LinearNode(Node):
             None if of_input is None else new_tensor(product(array, weight._array)),
             None
             if of_weight is None
-            else _sent_to(of_weight[0], new_tensor(product(array.T, input._array))),
+            else _sent_to(of_weight[0], self._of_weight(of_weight[0], array.T, input._array)),
         )
+
+    def _of_weight(self, target: Any, a: Any, b: Any) -> Tensor:
+        """The gradient of the weight, ``a @ b``, where a leaf has memory for it.
+
+        Hooks of this node could keep it, and what lies there does not last.
+        """
+        hooks = target._hooks
+        if hooks is not None and hooks.memory is not None and self._hooks is None:
+            memory = hooks.memory()
+            if (
+                memory is not None
+                and memory.shape == (a.shape[0], b.shape[1])
+                and memory.dtype == a.dtype
+                and matmul_into(a, b, memory)
+            ):
+                made = hooks.placed = new_tensor(memory[...])
+                return made
+        return new_tensor(product(a, b))
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:

@@ -64,7 +64,9 @@ def add_hook(hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bo
 class Hooks:
     """All hooks of one node, or of one leaf tensor; made when the first one is registered."""
 
-    __slots__ = ("metadata", "post", "post_accumulate", "pre", "retained", "tensor")
+    __slots__ = (
+        "memory", "metadata", "placed", "post", "post_accumulate", "pre", "retained", "tensor"
+    )  # fmt: skip
 
     def __init__(self) -> None:
         #: by output number: hooks of the tensors that the node produced
@@ -76,6 +78,11 @@ class Hooks:
         #: of a leaf: called after its ``grad`` was added to
         self.post_accumulate: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self.metadata: dict[Any, Any] = {}
+        #: of a leaf: asked by a node for the array that its gradient is to be written to, which the
+        #: walk then keeps as the ``grad`` as it is; None says that there is none now
+        self.memory: Callable[[], Any] | None = None
+        #: the tensor that a node has written there
+        self.placed: Any = None
 
 
 #: Stands for no hooks where the engine shall look twice: on nodes that run functions of the user,

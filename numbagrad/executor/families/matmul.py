@@ -38,7 +38,7 @@ Array = np.ndarray[Any, Any]
 
 
 @library.remembered
-def _launcher() -> tuple[Callable[[Array, Array], Array], MatmulTable]:
+def _launcher() -> tuple[Callable[..., Array], MatmulTable]:
     """The launcher of a product, and its table."""
     table = MatmulTable()
     table.runtime = runtime().address
@@ -101,6 +101,29 @@ def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
             continue
         if code < 0:
             return _general(a, b)
+        repairs = repairs or Repairs("matmul")
+        repairs.add(code, (a, b))
+        _compile(code, a.dtype.name)
+
+
+def matmul_into(a: Array, b: Array, out: Array) -> bool:
+    """Write ``a @ b`` of two matrices into an array of its shape and dtype, by one launch.
+
+    False where it takes more, or another way; then nothing was written. For calls that nobody
+    records.
+    """
+    if not NATIVE or not at_hand("matmul", "matmul_launch"):
+        return False
+    repairs = None
+    while True:
+        try:
+            _launcher()[0](a, b, out)
+        except LaunchMiss as miss:
+            code = miss.args[0]
+        else:
+            return True
+        if code < 0:
+            return False
         repairs = repairs or Repairs("matmul")
         repairs.add(code, (a, b))
         _compile(code, a.dtype.name)

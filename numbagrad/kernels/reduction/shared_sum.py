@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ...codegen.intrinsics import int64, load, store
+from ...codegen.intrinsics import float64, int64, load, store
 from ...codegen.kernel import element, kernel
 from ...codegen.record import Word
 from ..dtypes import dtypes
@@ -19,21 +19,25 @@ class Summed(Arguments):
     """Arguments of the kernel."""
 
     addresses = Elements(int64)  # of the arrays
+    factors = Elements(float64)  # that they are multiplied by
     ranks = Word()  # how many there are
 
 
 @kernel(variants=dtypes("float32 float64"), takes=Summed)
 def sum_for_all(args, lo, hi):
-    """arrays[r][i] = arrays[0][i] + arrays[1][i] + ..., added up in this order, for every r."""
+    """arrays[r][i] = f0 * arrays[0][i] + f1 * arrays[1][i] + ..., in this order, for every r."""
     given = Summed(args)
-    addresses, ranks = given.addresses, given.ranks
+    addresses, factors, ranks = given.addresses, given.factors, given.ranks
     total = load(addresses, 0, int64)
     for start in range(lo, hi, CHUNK):
         end = min(start + CHUNK, hi)
+        first = element(load(factors, 0, float64))
         for rank in range(1, ranks):
-            array = load(addresses, rank, int64)
+            array, factor = load(addresses, rank, int64), element(load(factors, rank, float64))
             for i in range(start, end):
-                store(total, i, load(total, i, element) + load(array, i, element), element)
+                scaled = first * load(total, i, element)
+                store(total, i, scaled + factor * load(array, i, element), element)
+            first = element(1.0)
         for rank in range(1, ranks):
             array = load(addresses, rank, int64)
             for i in range(start, end):

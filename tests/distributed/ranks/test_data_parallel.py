@@ -13,6 +13,8 @@ from numbagrad import nn
 from numbagrad.distributed import reducer, shared_sums
 from numbagrad.distributed.algorithms.ddp_comm_hooks import default_hooks
 from numbagrad.distributed.reducer import buckets_of
+from numbagrad.executor.families.matmul import matmul_into
+from numbagrad.nn import operators
 from numbagrad.nn.parallel import DistributedDataParallel
 
 BATCH = 24
@@ -116,6 +118,57 @@ def test_gradients_that_are_views_are_the_same_tensors_unless_they_got_other_mem
     if size > 1 and shared_sums.IS_POSSIBLE:
         assert all([each is seen[0] for each in seen[:5]])
         assert seen[5] is not seen[0]
+
+
+class Shared(nn.Module):
+    """One layer used twice, one whose weight has a hook, and one without anything of the kind."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.twice = nn.Linear(10, 40), nn.Linear(40, 40)
+        self.watched, self.last = nn.Linear(40, 40), nn.Linear(40, 3)
+
+    def forward(self, x):
+        x = self.twice(self.twice(self.first(x).tanh()).tanh()).tanh()
+        return self.last(self.watched(x).relu())
+
+
+def test_gradients_are_written_where_they_are_summed_unless_others_see_them(world, monkeypatch):
+    """Products write to the bucket: what is added to later, or kept by a hook, lies elsewhere."""
+    rank, size = world
+    whole, model = Shared(), Shared()
+    parallel = DistributedDataParallel(model, gradient_as_bucket_view=True)
+    kept, written = [], []
+
+    def into(a, b, out):
+        written.append(out.shape)
+        return matmul_into(a, b, out)
+
+    monkeypatch.setattr(operators, "matmul_into", into)
+    model.watched.weight.register_hook(kept.append)
+    for step in range(4):
+        images, labels = batch(step)
+        for module, part in ((whole, slice(None)), (parallel, slice(rank, None, size))):
+            if step != 2:  # it is added to what is there
+                module.zero_grad()
+            nn.functional.cross_entropy(module(images[part]), labels[part]).backward()
+        for mine, expected in zip(model.parameters(), whole.parameters(), strict=True):
+            assert torch.allclose(mine.grad, expected.grad, atol=1e-6)
+        if step != 2:
+            own = kept[-1].clone()
+            dist.all_reduce(own, dist.ReduceOp.AVG)
+            assert torch.allclose(own, whole.watched.weight.grad, atol=1e-6)
+        # A walk to chosen inputs gives the gradient of this rank, and leaves those alone.
+        before = model.last.weight.grad.clone()
+        of_chosen = [
+            torch.autograd.grad(nn.functional.cross_entropy(module(images), labels), weight)[0]
+            for module, weight in ((parallel, model.last.weight), (whole, whole.last.weight))
+        ]
+        assert torch.equal(*of_chosen) and torch.equal(model.last.weight.grad, before)
+    if size > 1 and shared_sums.IS_POSSIBLE:
+        # Of the layer that is used twice the gradient of the first walk through it alone.
+        assert written == [(3, 40), (40, 40), (40, 10)] * 3
 
 
 @pytest.mark.parametrize("compiled", [False, True])
