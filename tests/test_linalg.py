@@ -106,6 +106,7 @@ class TestRefused:
             (lambda: torch.einsum("i,i", torch.ones(2), torch.ones(3)), "does not broadcast"),
             (lambda: torch.quantile(torch.ones(2), 1.5), "range \\[0, 1\\]"),
             (lambda: torch.bincount(torch.tensor([-1])), "non-negative"),
+            (lambda: torch.bincount(torch.tensor([2**63 - 1])), "maximum value of input overflow"),
         ],
     )
     def test_says_why(self, call, message):

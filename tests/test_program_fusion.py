@@ -37,6 +37,16 @@ def compiled_operations(step, arguments, calls=4, rtol=1e-5):
     return recorded.program.operations
 
 
+def test_one_value_copied_to_two_results_reaches_both():
+    def step(x):
+        """Both factors of the square are given one gradient in the second walk, and add theirs."""
+        scaled = x * 1.5
+        first = torch.autograd.grad((scaled * scaled).sum(), x, create_graph=True)[0]
+        return torch.autograd.grad(first.sum(), x)[0]
+
+    compiled_operations(step, [torch.randn(5, requires_grad=True)])
+
+
 def test_a_price_and_its_gradients_are_one_loop():
     def cumulative(x):
         return 0.5 * (1 + torch.erf(x * math.sqrt(0.5)))

@@ -119,7 +119,8 @@ def _is_in(
 def _occurrences(where: CudaBackend, array: CudaArray, weights: Any, minlength: int) -> CudaArray:
     """``bincount``: counts by CuPy, weights in the order of elements; the extremes are read."""
     if array.size:
-        counting.check_least(int(where.to_host(where.namespace.min(array))))
+        extremes = [where.namespace.min(array), where.namespace.max(array)]
+        counting.check_extremes(*[int(where.to_host(x)) for x in extremes])
     if weights is None or not array.size:
         made: CudaArray = where.namespace.bincount(array, minlength=minlength)
         return made

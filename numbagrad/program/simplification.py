@@ -112,7 +112,9 @@ def _with_numbers(operation: Pointwise, filled: dict[Memory, float]) -> Pointwis
 
 
 def _is_copy(operation: Operation) -> bool:
-    if not isinstance(operation, Pointwise) or len(operation.operands) != 1:
+    if not isinstance(operation, Pointwise):
+        return False
+    if len(operation.operands) != 1 or len(operation.outputs) != 1:
         return False
     source, target = operation.operands[0], operation.outputs[0]
     return (

@@ -25,6 +25,9 @@ __all__ = ["bincount", "histc", "isin"]
 Array = np.ndarray[Any, Any]
 
 
+_LARGEST = np.iinfo(np.int64).max
+
+
 @method()
 @forward_only
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
@@ -48,17 +51,24 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return new_tensor(_occurrences(array, given, minlength))
 
 
-def check_least(least: int) -> None:
-    """Raise torch's error if the least element of a vector to count is negative."""
+def check_extremes(least: int, largest: int) -> None:
+    """Raise torch's error if elements of a vector to count are negative, or leave no count of them.
+
+    NumPy writes outside its memory for the largest int64.
+    """
     if least < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if largest >= _LARGEST:
+        raise RuntimeError(
+            f"maximum value of input overflowed, it should be < {_LARGEST} but got {largest}"
+        )
 
 
 @array_function(refused="bincount(), whose size depends on values")
 def _occurrences(array: Array, weights: Array | None, minlength: int) -> Array:
     """The counts of ``bincount``."""
     if array.size:
-        check_least(array.min())
+        check_extremes(array.min(), array.max())
     if weights is None or not array.size:  # torch looks at no weights where there are none
         return np.bincount(array, minlength=minlength).astype(np.int64)
     counted = np.bincount(array, half.readable(weights), minlength)
