@@ -19,7 +19,7 @@ from ..autograd.grad_mode import tangent_switch
 from ..backend import foreign, on_host
 from ..tensor import Tensor, new_tensor
 
-__all__ = ["Batched", "Dual", "Level", "Transformed", "state_of"]
+__all__ = ["Batched", "Dual", "Level", "Transformed", "of_all_samples", "state_of"]
 
 #: Kinds of levels.
 BATCH, DUAL, GRAD, LAZY_CONJ = "vmap", "forward mode", "grad", "pending"
@@ -294,6 +294,14 @@ def is_batched(tensor: Any) -> bool:
             return True
         state = state_of(state.primal)
     return False
+
+
+def of_all_samples(tensor: Tensor) -> Tensor:
+    """The Tensor, of all samples and without tangents, that one under transformations shows."""
+    tensor = settled(tensor)
+    while (state := state_of(tensor)) is not None:
+        tensor = settled(state.value if state.__class__ is Batched else state.primal)
+    return tensor
 
 
 def is_transformed(argument: Any) -> bool:

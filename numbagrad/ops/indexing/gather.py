@@ -23,7 +23,7 @@ from ...executor.memory.arrays import constant_beside, copied, embedded, filled_
 from ...native.array_launch_layout import ALL_IN_A_ROW
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, samples_first, stacked, with_samples
-from ...transforms.levels import Transformed, is_transformed
+from ...transforms.levels import Transformed, is_transformed, of_all_samples
 from ...transforms.tangents import additive, multilinear
 from ..arguments.shapes import common_shape, dimension
 from ..conversion.dtypes import cast
@@ -438,6 +438,9 @@ def _rows_of_tables(operator: Any, size: int, arguments: Any, mapped: Any) -> Te
         return made
     rows = weight._array.shape[1]
     indices = with_samples(size, indices, mapped[1])
+    array = of_all_samples(indices)._array
+    # Behind the start of its table an index could be one of another sample's table.
+    check_inside("embedding(): an index", array, rows, _check_rows, array, rows)
     starts = constant_beside(indices._array, np.arange(0, size * rows, rows))
     starts = new_tensor(starts).reshape(-1, *(1,) * (indices.ndim - 1))
     made = operator(weight.flatten(0, 1), indices + starts, -1)

@@ -23,7 +23,7 @@ from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
-from ...transforms.levels import Batched, is_transformed, state_of
+from ...transforms.levels import of_all_samples
 from ...transforms.tangents import additive
 from ..arguments.requirements import refuse_complex, require_tensor_or_number
 from ..arguments.shapes import dimension
@@ -291,17 +291,9 @@ def _product_gradient(
     )
     if grad_mode.enabled and to_src._requires_grad:
         reader = "the gradient of the gradient of a product, a branch on values"
-        if (values_on_host(_of_all_samples(zeros)._array, reader) > 1).any():
+        if (values_on_host(of_all_samples(zeros)._array, reader) > 1).any():
             to_src = with_history(to_src, _SeveralZeros((edge_of(to_src),), how[2]))
     return to_input, to_src
-
-
-def _of_all_samples(tensor: Tensor) -> Tensor:
-    """The memory that a Tensor under transformations shows a part of."""
-    while is_transformed(tensor):
-        state = state_of(tensor)
-        tensor = state.value if state.__class__ is Batched else state.primal
-    return tensor
 
 
 class _SeveralZeros(Node):

@@ -17,7 +17,7 @@ from ...dtype import scalar_type_name
 from ...executor.memory.arrays import constant_beside, filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
-from ...transforms.levels import Dual, is_transformed, settled, state_of
+from ...transforms.levels import of_all_samples
 from ..arguments.shapes import common_shape
 from ..indexing.gather import gather
 from ..methods.registry import method
@@ -146,10 +146,7 @@ def _check_pivots(info: Array, name: str) -> None:
 
 def check_info(check: Any, info: Tensor, *arguments: Any) -> None:
     """``check(array, *arguments)``: of all samples at once, and at each run of a program."""
-    while is_transformed(info):
-        state = state_of(settled(info))
-        info = state.primal if state.__class__ is Dual else state.value
-    array_function("check")(check)(info._array, *arguments)
+    array_function("check")(check)(of_all_samples(info)._array, *arguments)
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:

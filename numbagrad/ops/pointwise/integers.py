@@ -42,8 +42,11 @@ def _samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
 _gcd = TensorOperator(
     "gcd", lambda input, other: np.asarray(np.gcd(input, other)), {}, batch=_samples
 )
-_lcm = TensorOperator(
-    "lcm", lambda input, other: np.asarray(np.lcm(input, other), input.dtype), {}, batch=_samples
+_lcm = TensorOperator(  # a product that wraps around may be negative
+    "lcm",
+    lambda input, other: np.asarray(abs(np.lcm(input, other)), input.dtype),
+    {},
+    batch=_samples,
 )
 
 
