@@ -32,6 +32,8 @@ __all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "register_au
 
 #: By ``space::name``.
 _operators: dict[str, CustomOpDef] = {}
+#: Functions of operators that are not yet defined, by the operator's name.
+_early: dict[str, list[tuple[Any, Callable[..., Any]]]] = {}
 #: Keys of functions for a kind of devices. Those of autograd are called first, and recorded.
 _OF_DEVICES = ("CPU", "CUDA", "Autograd", "AutogradCPU", "AutogradCUDA")
 #: Kinds of functions of an operator that stand for all devices.
@@ -240,13 +242,25 @@ def triton_op(
 
 
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = None) -> None:
-    """Name an operator, whose functions ``impl`` adds."""
-    _operators[qualname] = CustomOpDef(qualname)
+    """Name an operator, whose functions ``impl`` adds, or added."""
+    _operators[qualname] = made = CustomOpDef(qualname)
+    for types, function in _early.pop(qualname, ()):
+        made.register_kernel(types, function)
 
 
 def impl(qualname: str, types: str | Sequence[str], func: Any = None, *, lib: Any = None) -> Any:
-    """Have ``func`` compute an operator for devices of some types; or a decorator."""
-    return _operator(qualname).register_kernel(types, func)
+    """Have ``func`` compute an operator for devices of some types; or a decorator.
+
+    The operator may be defined later, but for those of torch.
+    """
+    if qualname in _operators or qualname.startswith(("aten::", "prim::", "prims::")):
+        return _operator(qualname).register_kernel(types, func)
+
+    def keep(function: Callable[..., Any]) -> Callable[..., Any]:
+        _early.setdefault(qualname, []).append((types, function))
+        return function
+
+    return keep if func is None else keep(func)
 
 
 def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:

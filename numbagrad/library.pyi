@@ -39,6 +39,7 @@ class register_torch_dispatch:
 class wrap_triton:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 _operators: dict[str, CustomOpDef] = {}
+_early: dict[str, list[tuple[Any, Callable[..., Any]]]] = {}
 _OF_DEVICES = ('CPU', 'CUDA', 'Autograd', 'AutogradCPU', 'AutogradCUDA')
 _ALL_DEVICES = ('default', 'CompositeExplicitAutograd', 'CompositeImplicitAutograd')
 class _BelowAutograd(threading.local):

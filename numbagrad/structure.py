@@ -14,6 +14,21 @@ from .tensor import Tensor
 
 #: Stands for a leaf in a structure.
 LEAF = "*"
+#: By class that a program registered (``utils/_pytree.py``), how its instances are taken apart and
+#: made; ``torch.func`` looks into these as well.
+REGISTERED: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Registered:
+    """The head of the structure of an instance of a registered class."""
+
+    kind: type
+    context: Any = dataclasses.field(hash=False)
+
+    @property
+    def __name__(self) -> str:
+        return self.kind.__name__
 
 
 def flatten(value: Any) -> tuple[list[Any], Any]:
@@ -22,7 +37,15 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
     return leaves, _flatten(value, leaves)
 
 
-def _flatten(value: Any, leaves: list[Any]) -> Any:
+def flatten_registered(
+    value: Any, is_node: Callable[[type], bool] = REGISTERED.__contains__
+) -> tuple[list[Any], Any]:
+    """As ``flatten``, which looks into instances of registered classes as well."""
+    leaves: list[Any] = []
+    return leaves, _flatten(value, leaves, is_node if REGISTERED else None)
+
+
+def _flatten(value: Any, leaves: list[Any], is_node: Callable[[type], bool] | None = None) -> Any:
     kind = value.__class__
     if kind is Tensor:
         leaves.append(value)
@@ -34,17 +57,23 @@ def _flatten(value: Any, leaves: list[Any]) -> Any:
                 leaves.append(each)
                 structure.append(LEAF)
             else:
-                structure.append(_flatten(each, leaves))
+                structure.append(_flatten(each, leaves, is_node))
         return tuple(structure)
     if kind is dict or kind is OrderedDict:
-        return (kind, tuple(value), *[_flatten(each, leaves) for each in value.values()])
+        return (kind, tuple(value), *[_flatten(each, leaves, is_node) for each in value.values()])
+    if is_node is not None and kind in REGISTERED:
+        if not is_node(kind):
+            leaves.append(value)
+            return LEAF
+        children, context = REGISTERED[kind][0](value)
+        return (Registered(kind, context), *[_flatten(each, leaves, is_node) for each in children])
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
-        return (kind, *[_flatten(each, leaves) for each in value])
+        return (kind, *[_flatten(each, leaves, is_node) for each in value])
     if kind is Size:
         return (kind, *value)
-    if hasattr(kind, "__dataclass_fields__"):
+    if hasattr(kind, "__dataclass_fields__") and kind.__new__ is object.__new__:
         names = _attributes(value)
-        return (kind, names, *[_flatten(getattr(value, name), leaves) for name in names])
+        return (kind, names, *[_flatten(getattr(value, name), leaves, is_node) for name in names])
     leaves.append(value)
     return LEAF
 
@@ -81,6 +110,9 @@ def rebuild(structure: Any, leaves: Iterator[Any]) -> Any:
     kind, *rest = structure
     if kind is tuple or kind is list:
         return kind([next(leaves) if each == LEAF else rebuild(each, leaves) for each in rest])
+    if kind.__class__ is Registered:
+        make = REGISTERED[kind.kind][1]
+        return make([rebuild(each, leaves) for each in rest], kind.context)
     if kind is dict or kind is OrderedDict or dataclasses.is_dataclass(kind):
         names, *rest = rest
         values = [rebuild(each, leaves) for each in rest]
@@ -145,4 +177,7 @@ def picker(structure: Any) -> Callable[[Any], tuple[Any, ...] | None] | None:
     return found
 
 
-__all__ = ["containers_in", "flatten", "picker", "rebuild"]
+__all__ = [
+    "LEAF", "REGISTERED", "Registered", "containers_in", "flatten", "flatten_registered", "picker",
+    "rebuild",
+]  # fmt: skip

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
@@ -37,12 +38,18 @@ _INTERNALS = frozenset(
     nested numa onnx package quantization sparse
     """.split()
 )
+#: Others of that kind, with what lies below them.
+_INTERNAL_PATHS = re.compile(
+    r"torch\.(nn\.(backends|intrinsic|qat|quantizable|quantized|attention\.(bias|varlen)"
+    r"|parallel\.(comm|parallel_apply|replicate))|autograd\.(profiler_legacy|profiler_util)"
+    r"|utils\.(jit|mkldnn|serialization|data\.(datapipes|graph|graph_settings)))(\.|$)"
+)
 
 
 def _is_internal(name: str) -> bool:
     """Whether ``torch.a.b`` is a path of which only programs of torch itself need the whole."""
     parts = name.split(".")[1:]
-    if parts[:3] == ["utils", "data", "datapipes"]:
+    if _INTERNAL_PATHS.match(name):
         return True
     return parts[0] in _INTERNALS or any(part.startswith("_") for part in parts[1:])
 

@@ -71,6 +71,12 @@ def test_a_library():
     assert not hasattr(torch.ops, "yours")
 
 
+def test_a_function_may_come_before_its_operator():
+    torch.library.impl("early::twice", "CPU", lambda x: x * 2)
+    torch.library.define("early::twice", "(Tensor x) -> Tensor")
+    assert torch.ops.early.twice(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
 def test_functions_above_and_below_autograd():
     """As spikingjelly registers its neurons: the one above is recorded, and calls the one below."""
     seen = []

@@ -34,6 +34,11 @@ def test_all_paths_under_torchs_name():
         "    from torch.nn.modules.conv import F, Parameter, torch\n"
         "    assert torch is numbagrad and Parameter is torch.nn.Parameter\n"
         "    assert not hasattr(torch.nn.modules.conv, 'Adam')\n"
+        "    import torch.nn.quantized.modules.linear\n"
+        "    import torch.utils.data.graph_settings as settings\n"
+        "    assert isinstance(settings.apply_sharding, type)\n"
+        "    assert issubclass(torch._dynamo.exc.Unsupported, RuntimeError)\n"
+        "    from torch._functorch.vmap import _add_batch_dim, _maybe_remove_batch_dim\n"
         "    files = [m.__file__ for n, m in sys.modules.items() if n.startswith('numbagrad')\n"
         "             and getattr(m, '__file__', None)]\n"
         "    assert len(files) == len(set(files))\n"
@@ -207,3 +212,12 @@ def test_internal_modules_of_torch():
     said = done.stdout.splitlines()
     assert said[0].startswith("torch.distributed.checkpoint.state_dict.get_model_state_dict is not")
     assert len(said) == 4 and "No module named 'torch.nosuch'" in said[3]
+
+
+def test_classes_that_annotations_give_elements():
+    class Loader(torch.utils.data.DataLoader[int]):
+        pass
+
+    assert issubclass(Loader, torch.utils.data.DataLoader) and len(list(Loader([1, 2]))) == 2
+    assert torch.utils.data.distributed.DistributedSampler[int] is not None
+    assert torch.nn.DataParallel[torch.nn.Linear] is not None

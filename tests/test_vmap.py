@@ -364,3 +364,53 @@ def test_bernoulli_draws_for_samples_what_it_draws_without_them(draw, dtype, own
     assert torch.equal(each, numbers(lambda f: f, x)) and 20 < each.sum() < 100
     same = numbers(lambda f: torch.vmap(lambda _: f(x[0]), randomness="same"), torch.ones(3))
     assert torch.equal(same, numbers(lambda f: f, x[0]).expand(3, 30))
+
+
+class Pair:
+    """Two tensors; a container as programs register them."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+class Rows:
+    """A container that adds and removes the dimension of the samples itself, as ``TensorDict``."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def dim(self):
+        return self.table.dim()
+
+    def size(self, dim):
+        return self.table.size(dim)
+
+    def _add_batch_dim(self, *, in_dim, vmap_level):
+        return Rows(torch._C._functorch._add_batch_dim(self.table, in_dim, vmap_level))
+
+    def _maybe_remove_batch_dim(self, name, vmap_level, batch_size, out_dim):
+        remove = torch._C._functorch._remove_batch_dim
+        return Rows(remove(self.table, vmap_level, batch_size, out_dim))
+
+
+def test_registered_containers():
+    torch.utils._pytree.register_pytree_node(
+        Pair, lambda pair: ([pair.a, pair.b], None), lambda leaves, context: Pair(*leaves)
+    )
+    table, row = torch.ones(3, 2), torch.arange(2.0)
+
+    def twisted(pair):
+        return Pair(pair.a * 2, pair.a @ pair.b)
+
+    made = torch.vmap(twisted, in_dims=0, out_dims=-1)(Pair(table, row.expand(3, 2)))
+    assert made.a.shape == (2, 3) and made.b.tolist() == [1.0, 1.0, 1.0]
+    gradient = torch.func.grad(lambda pair: (pair.a * pair.b).sum())(Pair(table[0], row))
+    assert gradient.a.tolist() == [0.0, 1.0] and gradient.b.tolist() == [1.0, 1.0]
+    jacobian = torch.func.jacrev(lambda pair: Pair(pair.a * pair.b, pair.a.sum()))(Pair(row, row))
+    assert jacobian.a.b.tolist() == [[0.0, 0.0], [0.0, 1.0]] and jacobian.b.a.tolist() == [1.0, 1.0]
+
+
+def test_containers_that_are_leaves():
+    rows = Rows(torch.arange(6.0).reshape(2, 3))
+    made = torch.vmap(lambda rows, x: Rows(rows.table * x), (1, 0), 1)(rows, torch.arange(3.0))
+    assert made.table.tolist() == [[0.0, 1.0, 4.0], [0.0, 4.0, 10.0]]

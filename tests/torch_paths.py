@@ -5,7 +5,8 @@ PATHS = """
     torch._higher_order_ops torch._inductor torch._jit_internal torch._logging torch._ops
     torch._prims torch._subclasses torch._tensor torch._tensor_str torch._utils
     torch.accelerator torch.amp torch.amp.autocast_mode torch.amp.grad_scaler torch.ao
-    torch.ao.nn torch.ao.quantization torch.autograd torch.autograd.forward_ad
+    torch.ao.nn torch.ao.quantization torch.autograd torch.autograd.anomaly_mode
+    torch.autograd.forward_ad
     torch.autograd.function torch.autograd.functional torch.autograd.grad_mode
     torch.autograd.gradcheck torch.autograd.graph torch.autograd.profiler
     torch.autograd.variable torch.backends torch.backends.cpu torch.backends.cuda

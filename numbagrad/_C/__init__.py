@@ -100,8 +100,8 @@ def __getattr__(name: str) -> Any:
         from . import _dispatch
 
         return getattr(_dispatch, name)
-    if name == "_nn":
+    if name in ("_functorch", "_nn"):
         import importlib
 
-        return importlib.import_module(f"{__name__}._nn")
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,7 @@ _absent, __getattr__, __dir__ = lacking(
     __name__,
     "numbagrad.explain shows what a compiled function runs",
     """explain export register_backend lookup_backend optimize_assert replay run""",
-    {"utils": ".utils"},
+    {"exc": ".exc", "utils": ".utils"},
 )
 
 __all__ = [

@@ -11,6 +11,7 @@ import math
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from types import GenericAlias
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -75,6 +76,9 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 class StackDataset(Dataset[Any]):
     """Several datasets side by side: samples are tuples, or dicts where names are given."""
+
+    #: Annotations name its elements, as `StackDataset[int]`; nothing asks for them.
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     datasets: tuple[Any, ...] | dict[str, Any]
 

@@ -13,6 +13,7 @@ import multiprocessing
 import queue
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from types import GenericAlias
 from typing import Any
 
 from ..cuda import is_available
@@ -123,6 +124,9 @@ class DataLoader:
             memory is not pinned, and batches come in order always.
     """
 
+    #: Annotations name its elements, as `DataLoader[int]`; nothing asks for them.
+    __class_getitem__: Any = classmethod(GenericAlias)
+
     def __init__(
         self,
         dataset: Any,
@@ -189,15 +193,20 @@ class DataLoader:
             )
         super().__setattr__(name, value)
 
+    #: torch's names of how a dataset is asked, which loaders of other libraries build upon.
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
     @property
     def _index_sampler(self) -> Any:
-        return self.sampler if self.batch_sampler is None else self.batch_sampler
+        return self.batch_sampler if self._auto_collation else self.sampler
 
     def _make_fetch(self) -> Callable[[Any], Any]:
         """How a dataset, here or in a worker, is read."""
         return functools.partial(
             fetcher,
-            batched=self.batch_sampler is not None,
+            batched=self._auto_collation,
             collate=self.collate_fn,
             drop_last=self.drop_last,
         )

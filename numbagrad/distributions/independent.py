@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import GenericAlias
 from typing import Any
 
 from ..size import Size
@@ -14,6 +15,9 @@ __all__ = ["Independent", "sum_last"]
 
 class Independent(Distribution):
     """A distribution whose last batch dimensions count as dimensions of a value."""
+
+    #: Annotations name its elements, as `Independent[int]`; nothing asks for them.
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     arg_constraints: Any = {}
     _expands = ("base_dist",)

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..autograd.node import Node
 from ..autograd.tensor_interface import alias
-from ..structure import flatten, rebuild
+from ..structure import flatten_registered as flatten
+from ..structure import rebuild
 from ..tensor import Tensor
 from ..transforms import levels
 from ..transforms.levels import DUAL, GRAD, Level, settled, state_of

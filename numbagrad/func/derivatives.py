@@ -15,7 +15,8 @@ from ..autograd.forward_ad import dual_view, parts
 from ..autograd.grad_mode import follow_in_any_mode
 from ..autograd.grad_mode import state as grad_mode
 from ..ops.creation.filled import zeros_like
-from ..structure import flatten, rebuild
+from ..structure import flatten_registered as flatten
+from ..structure import rebuild
 from ..tensor import Tensor
 from ..transforms.levels import (
     DUAL,

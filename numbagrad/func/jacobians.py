@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..structure import flatten, rebuild
+from ..structure import flatten_registered as flatten
+from ..structure import rebuild
 from ..tensor import Tensor
 from .arguments import checked_argnums, chosen_arguments, of_arguments
 from .basis import jacobian_of_products

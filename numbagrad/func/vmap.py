@@ -15,13 +15,23 @@ from typing import Any
 
 from .. import random
 from ..size import Size
-from ..structure import LEAF, flatten, rebuild
+from ..structure import LEAF, REGISTERED, Registered, flatten_registered, rebuild
 from ..tensor import Tensor
 from ..transforms.levels import BATCH, Level, batched, settled, state_of
 
 __all__ = ["vmap"]
 
 RANDOMNESS = ("error", "different", "same")
+
+
+def _is_node(kind: type) -> bool:
+    """Whether instances of a registered class are taken apart; others add the dimension alone."""
+    return kind in REGISTERED and not hasattr(kind, "_add_batch_dim")
+
+
+def flatten(value: Any) -> tuple[list[Any], Any]:
+    """The leaves and the structure of arguments or results."""
+    return flatten_registered(value, _is_node)
 
 
 def vmap(
@@ -92,25 +102,40 @@ def _run(
 ) -> Any:
     with Level(BATCH, size, randomness) as level:
         samples = [
-            leaf if dim is None else batched(level, leaf if dim == 0 else leaf.movedim(dim, 0))
+            leaf if dim is None else batched_along(level, leaf, dim)
             for leaf, dim in zip(leaves, dims, strict=True)
         ]
         results = func(*rebuild(structure, iter(samples)), **kwargs)
         made, result_structure = flatten(results)
         positions = _dims_of_results(func, out_dims, results, result_structure)
+        name = function_name(func)
         values = [
-            _without_level(func, level, result, position)
+            without_level(name, level, result, position)
             for result, position in zip(made, positions, strict=True)
         ]
     return rebuild(result_structure, iter(values))
 
 
-def _without_level(func: Callable[..., Any], level: Level, result: Any, dim: Any) -> Any:
+def batched_along(level: Level, value: Any, dim: int) -> Any:
+    """The stand-in for one sample of a Tensor, or of a container of Tensors, along a dimension.
+
+    Containers that are no leaves of a tree (``TensorDict``) have methods for it, which torch's
+    ``vmap`` is made to call.
+    """
+    if not isinstance(value, Tensor):
+        return value._add_batch_dim(in_dim=dim, vmap_level=level)
+    return batched(level, value.movedim(dim, 0) if dim else value)
+
+
+def without_level(name: str, level: Level, result: Any, dim: Any) -> Any:
     """A result with the dimension of the samples at ``dim``."""
     if not isinstance(result, Tensor):
         if dim is None:
             return result
-        name = _name(func)
+        if hasattr(type(result), "_maybe_remove_batch_dim"):
+            return result._maybe_remove_batch_dim(
+                name, vmap_level=level, batch_size=level.size, out_dim=dim
+            )
         raise ValueError(
             f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(result)}. Did "
             "you mean to set out_dims= to None for output?"
@@ -120,7 +145,6 @@ def _without_level(func: Callable[..., Any], level: Level, result: Any, dim: Any
     is_mapped = state is not None and state.level is level
     if dim is None:
         if is_mapped:
-            name = _name(func)
             raise ValueError(
                 f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
             )
@@ -180,7 +204,7 @@ def _dims_of_arguments(
     structure: Any,
 ) -> list[int | None]:
     """The dimension of each leaf that runs over the samples, counted from 0."""
-    call = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
+    call = f"vmap({function_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{call}expected `in_dims` to be int or a (potentially nested) tuple matching the "
@@ -188,8 +212,9 @@ def _dims_of_arguments(
         )
     if not args:
         raise ValueError(
-            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you "
-            "are trying to vmap over a function with no inputs. The latter is unsupported."
+            f"vmap({function_name(func)})(<inputs>): got no inputs. Maybe you forgot to add "
+            "inputs, or you are trying to vmap over a function with no inputs. The latter is "
+            "unsupported."
         )
     dims = spread(in_dims, structure)
     if dims is None:
@@ -209,12 +234,12 @@ def _checked(call: str, dim: Any, leaf: Any) -> int | None:
             f"{call}Got in_dim={dim} for an input but in_dim must be either an integer dimension "
             "or None."
         )
-    if not isinstance(leaf, Tensor):
+    if not isinstance(leaf, Tensor) and not hasattr(type(leaf), "_add_batch_dim"):
         raise ValueError(
             f"{call}Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot "
             "vmap over non-Tensor arguments, please use None as the respective in_dim"
         )
-    rank = leaf._array.ndim
+    rank = leaf.dim()
     if not -rank <= dim < rank:
         raise ValueError(
             f"{call}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
@@ -224,9 +249,7 @@ def _checked(call: str, dim: Any, leaf: Any) -> int | None:
 
 
 def _number_of_samples(leaves: Sequence[Any], dims: Sequence[int | None]) -> int:
-    sizes = [
-        leaf._array.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None
-    ]
+    sizes = [leaf.size(dim) for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if len(set(sizes)) > 1:
@@ -241,9 +264,9 @@ def _check_out_dims(func: Callable[..., Any], out_dims: Any) -> None:
     for dim in flatten(out_dims)[0]:
         if dim is not None and not isinstance(dim, int):
             raise ValueError(
-                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None "
-                "or a python collection of ints representing where in the outputs the vmapped "
-                "dimension should appear."
+                f"vmap({function_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an "
+                "int, None or a python collection of ints representing where in the outputs the "
+                "vmapped dimension should appear."
             )
 
 
@@ -252,7 +275,7 @@ def _dims_of_results(
 ) -> list[int | None]:
     """Where the samples go in each leaf of the results."""
     dims: list[Any] | None
-    if isinstance(results, Tensor):
+    if structure == LEAF:
         # A tuple of one int may stand for it.
         one = out_dims[0] if isinstance(out_dims, tuple) and len(out_dims) == 1 else out_dims
         dims = [one] if one is None or isinstance(one, int) else None
@@ -260,8 +283,8 @@ def _dims_of_results(
         dims = spread(out_dims, structure)
     if dims is None:
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
-            f"with the structure of `outputs`. out_dims has structure "
+            f"vmap({function_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
+            f"compatible with the structure of `outputs`. out_dims has structure "
             f"{describe(out_dims)} but outputs has structure {_text(structure)}."
         )
     return dims
@@ -297,6 +320,8 @@ def _match(own: Any, leaves: Any, structure: Any, found: list[Any]) -> bool:
 def _parts(structure: Any) -> tuple[tuple[Any, Any], Sequence[Any]]:
     """The class of a structure that is no leaf with its names (of entries), and its children."""
     kind = structure[0]
+    if isinstance(kind, Registered):
+        return (kind.kind, kind.context), structure[1:]
     if kind is Size:
         return (kind, structure[1:]), ()
     if kind is dict or kind is OrderedDict or dataclasses.is_dataclass(kind):
@@ -324,9 +349,10 @@ def _text(structure: Any, indent: int = 0) -> str:
     return f"TreeSpec({kind.__name__}, {names}, [{texts}])"
 
 
-def _name(func: Callable[..., Any]) -> str:
+def function_name(func: Callable[..., Any]) -> str:
+    """The name of a function in messages."""
     if hasattr(func, "__name__"):
         return func.__name__
     if isinstance(func, functools.partial):
-        return f"functools.partial({_name(func.func)}, ...)"
+        return f"functools.partial({function_name(func.func)}, ...)"
     return repr(func)

@@ -7,6 +7,7 @@ the same names.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import GenericAlias
 from typing import Any
 
 from .module import Module
@@ -21,6 +22,9 @@ class DataParallel(Module):
         module: what is called; its parameters are named ``module.*``.
         device_ids, output_device, dim: which GPUs, and the dimension of the samples; not used.
     """
+
+    #: Annotations name its elements, as `DataParallel[int]`; nothing asks for them.
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     module: Module
 

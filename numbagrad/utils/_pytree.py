@@ -11,6 +11,8 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar, Union
 
+from ..structure import REGISTERED
+
 __all__ = [
     "Context", "FlattenFunc", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey",
     "PyTree", "SequenceKey", "TreeSpec", "UnflattenFunc", "is_namedtuple",
@@ -130,6 +132,7 @@ def register_pytree_node(
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+    REGISTERED[cls] = flatten_fn, unflatten_fn
 
 
 _register_pytree_node = register_pytree_node

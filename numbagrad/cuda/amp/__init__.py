@@ -1,6 +1,7 @@
 """``torch.cuda.amp``: autocast on a GPU, as programs wrote it before ``torch.amp``."""
 
+from . import common
 from .autocast_mode import autocast, custom_bwd, custom_fwd
 from .grad_scaler import GradScaler
 
-__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
+__all__ = ["GradScaler", "autocast", "common", "custom_bwd", "custom_fwd"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from types import GenericAlias
 from typing import Any
 
 from ...data.sampler import Sampler
@@ -28,6 +29,9 @@ class DistributedSampler(Sampler[int]):
         ValueError: for a rank that is none of the replicas; without ``num_replicas`` or ``rank``
             where there is no process group.
     """
+
+    #: Annotations name its elements, as `DistributedSampler[int]`; nothing asks for them.
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __init__(
         self,
