@@ -165,12 +165,17 @@ _jit_unused=_jit_internal:unused nn.functional
 _list_with_default=nn.modules.utils:_list_with_default nn.functional
 _ntuple=nn.modules.utils:_ntuple nn.modules.padding
 _overload=_jit_internal:_overload nn.functional
+_pair=nn.modules.utils:_pair nn.functional nn.grad nn.modules.conv nn.modules.padding
+  nn.modules.pooling
+_quadruple=nn.modules.utils:_quadruple nn.modules.padding
 _reverse_repeat_tuple=nn.modules.utils:_reverse_repeat_tuple nn.modules.conv
+_single=nn.modules.utils:_single nn.functional nn.grad nn.modules.conv nn.modules.pooling
 _stack_if_compiling=optim.optimizer:_stack_if_compiling optim.adam optim.nadam
 _sym_int=:sym_int nn.functional
 _to_scalar=optim.optimizer:_to_scalar optim.adadelta optim.adagrad optim.adam optim.adamax
   optim.asgd optim.lbfgs optim.lr_scheduler optim.nadam optim.radam optim.rmsprop optim.rprop
   optim.sgd optim.sparse_adam
+_triple=nn.modules.utils:_triple nn.functional nn.grad nn.modules.conv nn.modules.pooling
 _use_grad_for_differentiable=optim.optimizer:_use_grad_for_differentiable optim.adadelta
   optim.adagrad optim.adam optim.adamax optim.asgd optim.nadam optim.radam optim.rmsprop
   optim.rprop optim.sgd
@@ -213,6 +218,7 @@ tree_map=utils._pytree:tree_map utils.checkpoint utils.flop_counter
 tree_map_only=utils._pytree:tree_map_only nn.attention.flex_attention
 tree_unflatten=utils._pytree:tree_unflatten nn.attention.flex_attention nn.parallel.distributed
   utils.flop_counter
+vmap=_functorch.vmap: _functorch
 vmap=_vmap_internals:vmap autograd.gradcheck
 xavier_normal_=nn.init:xavier_normal_ nn.modules.activation
 xavier_uniform_=nn.init:xavier_uniform_ nn.modules.activation nn.modules.transformer

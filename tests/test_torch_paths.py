@@ -214,6 +214,12 @@ def test_internal_modules_of_torch():
     assert len(said) == 4 and "No module named 'torch.nosuch'" in said[3]
 
 
+def test_helpers_of_layers_that_programs_import():
+    assert torch.nn.modules.module._addindent("a\nb", 2) == "a\n  b"
+    first, second = torch.nn.modules.transformer._get_clones(torch.nn.Linear(2, 2), 2)
+    assert first.weight.equal(second.weight) and first.weight is not second.weight
+
+
 def test_classes_that_annotations_give_elements():
     class Loader(torch.utils.data.DataLoader[int]):
         pass

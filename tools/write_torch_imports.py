@@ -32,6 +32,8 @@ def _home(value: Any) -> tuple[str, str]:
         return value.__name__, ""
     try:
         home, own = value.__module__, getattr(value, "__qualname__", None) or value.__name__
+        if "<locals>" in own:  # as ``_pair``, made by a function that gives it its name
+            own = value.__name__
     except (AttributeError, RuntimeError, AssertionError):  # no class and no function
         return "", ""
     return (home, own) if isinstance(home, str) and isinstance(own, str) else ("", "")

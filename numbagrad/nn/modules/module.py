@@ -1,6 +1,7 @@
 """``torch.nn.modules.module``: Module, and hooks of every module, at torch's path."""
 
 from ..module import Module
+from ..module import indented as _addindent
 from ..module_hooks import (
     EVERY_MODULE,
     register_module_backward_hook,
