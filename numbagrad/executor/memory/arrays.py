@@ -25,6 +25,9 @@ from . import copies
 
 Array = np.ndarray[Any, Any]
 
+#: Elements from which on several passes of NumPy may take less time than one.
+_SEVERAL = 2048
+
 
 def new_array(shape: Sequence[int], kind: np.dtype[Any], where: Backend | None = None) -> Array:
     """An array in C order whose elements are not set; an ndarray if no backend is named."""
@@ -105,10 +108,10 @@ def copied(array: Array) -> Any:
 
 
 def _in_new_memory(array: Array) -> Array:
-    if array.nbytes < copies.LARGE or array.flags.c_contiguous:
+    if array.nbytes < copies.LARGE:
         return array.copy("C")
     made = new_array(array.shape, array.dtype)
-    if not copies.copy_into(made, array):
+    if array.flags.c_contiguous or not copies.copy_into(made, array):
         made[...] = array
     return made
 
@@ -193,7 +196,24 @@ def positions_where(mask: Array, reader: str) -> tuple[Array, ...]:
     As their number depends on values, no program holds them; ``reader`` as above.
     """
     capture.refuse(reader)
-    return tuple(array_namespace(mask).nonzero(mask))
+    return coordinates_of_nonzero(mask)
+
+
+def coordinates_of_nonzero(array: Array) -> tuple[Array, ...]:
+    """``nonzero`` of an array of at least one dimension, as NumPy has it.
+
+    NumPy finds them fast in a vector of bools alone, so that is what it is given of a large one.
+    """
+    if array.__class__ is not np.ndarray or array.dtype.kind == "V" or array.size < _SEVERAL:
+        return tuple(array_namespace(array).nonzero(array))
+    flat = (array if array.dtype.kind == "b" else array != 0).reshape(-1)
+    (found,) = flat.nonzero()
+    coordinates = [found]
+    for size in array.shape[:0:-1]:
+        rest = coordinates[-1] // size
+        coordinates[-1] -= rest * size
+        coordinates.append(rest)
+    return tuple(coordinates[::-1])
 
 
 def embedded(

@@ -151,19 +151,25 @@ def scan_source(
     return fill([*HEAD, *body, ""], blocks, fields)
 
 
-# Running extrema keep the value and where it was: the latest of equals, and NaN for good.
+# Running extrema keep the value and where it was: the latest of equals, and NaN for good. In a row
+# the next one is looked for by branches, which are predicted: a choice would wait for the last one.
 _EXTREMUM_ROWS = lines_of("""
     for unit in range(lo, hi):
-        best = load(at_x, unit * size, <X>)
+        start = unit * size
         index = 0
-        for k in range(size):
-            i = unit * size + k
-            x = load(at_x, i, <X>)
-            better = (x <COMPARISON> best) | (x != x)
-            best = select(better, x, best)
-            index = select(better, k, index)
-            store(at_out, i, best, <X>)
-            store(at_index, i, index, int64)
+        while index < size:
+            best = load(at_x, start + index, <X>)
+            k = index
+            while True:
+                store(at_out, start + k, best, <X>)
+                store(at_index, start + k, index, int64)
+                k += 1
+                if k == size:
+                    break
+                x = load(at_x, start + k, <X>)
+                if (x <COMPARISON> best) | (x != x):
+                    break
+            index = k
 """)
 
 _EXTREMUM_COLUMNS = lines_of("""

@@ -167,10 +167,12 @@ def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray
         step = half_precision.readable(half_precision.converted(np.array(step), kind))
     step = float(step)
     # Products of float32 numbers are exact in float64, so these sums round once, as torch's do.
-    positions = np.arange(steps, dtype=np.float64)
-    half = steps // 2
-    made = float(first) + step * positions
-    made[half:] = float(last) - step * (steps - 1 - positions[half:])
+    made = np.arange(steps, dtype=np.float64)
+    before, behind = made[: steps // 2], made[steps // 2 :]
+    np.subtract(steps - 1, behind, behind)
+    made *= step
+    before += float(first)
+    np.subtract(float(last), behind, behind)
     return made
 
 

@@ -22,7 +22,10 @@ Array = np.ndarray[Any, Any]
 def _window(
     name: str, length: int, periodic: bool, options: dict[str, Any], shape: Callable[[Array], Array]
 ) -> Tensor:
-    """``shape`` of places from 0 to 1; a periodic window lacks the last one."""
+    """``shape`` of places from 0 to 1; a periodic window lacks the last one.
+
+    It is computed up to the middle, as all are symmetric.
+    """
     if isinstance(length, bool) or not isinstance(length, int):
         raise TypeError(
             f"{name}(): argument 'window_length' (position 1) must be int, not "
@@ -42,10 +45,15 @@ def _window(
         raise RuntimeError(
             f"{name} requires non-negative window_length, got window_length={length}"
         )
-    steps = length if periodic else length - 1
-    positions = np.arange(length) / steps if length > 1 else np.full(length, 0.5)
-    made = constant(half.converted(shape(positions), kind))
-    return leaf(made, options.get("requires_grad", False), where)
+    if length > 1:
+        steps = length if periodic else length - 1
+        positions = np.arange(steps // 2 + 1, dtype=np.float64)
+        positions /= steps
+        rising = half.converted(shape(positions), kind)
+        made = np.concatenate([rising, rising[(steps - 1) // 2 :: -1]])[:length]
+    else:
+        made = half.converted(shape(np.full(length, 0.5)), kind)
+    return leaf(constant(made), options.get("requires_grad", False), where)
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:

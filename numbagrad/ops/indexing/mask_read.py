@@ -12,7 +12,7 @@ import numpy as np
 from ... import half_precision as half
 from ...executor.families import indexing as executor
 from ...executor.families.indexing import strided_view
-from ...executor.memory.arrays import positions_where
+from ...executor.memory.arrays import coordinates_of_nonzero, positions_where
 from ...executor.plan.forms import spread
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed, refuse_samples
@@ -68,7 +68,13 @@ _masked_select = TensorOperator(
 
 _NONZERO = "nonzero(), whose size depends on values"
 
-_rows_where = array_function(refused=_NONZERO)(np.argwhere)
+
+@array_function(refused=_NONZERO)
+def _rows_where(array: Array) -> Array:
+    """``argwhere``."""
+    if array.__class__ is not np.ndarray or array.ndim == 0:
+        return np.argwhere(array)
+    return np.stack(coordinates_of_nonzero(array), 1)
 
 
 @method()

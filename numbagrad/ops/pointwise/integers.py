@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -162,10 +161,22 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_zeros((0,))
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(range(input._array.shape[0]), r)), np.int64).reshape(-1, r)
+    rows = _choices(input._array.shape[0], r, with_replacement)
     index = new_tensor(constant_beside(input._array, rows.reshape(-1)))
     return unsafe_view(input.index_select(0, index), rows.shape)
+
+
+def _choices(count: int, r: int, with_replacement: bool) -> np.ndarray[Any, Any]:
+    """The ascending choices of r of so many integers, as rows in lexicographic order."""
+    rows = np.arange(count)[:, None]
+    for _ in range(r - 1):  # behind each row, all that may follow its last integer
+        following = rows[:, -1] + (not with_replacement)
+        counts = count - following
+        ends = np.cumsum(counts)
+        last = np.arange(ends[-1] if ends.size else 0)
+        last += np.repeat(following - (ends - counts), counts)
+        rows = np.column_stack([np.repeat(rows, counts, axis=0), last])
+    return rows
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
