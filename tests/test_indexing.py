@@ -482,3 +482,20 @@ def test_no_imaginary_part_is_dropped_where_a_mask_is_filled():
     assert x.tolist() == [1, 1, 1]
     x[x > 0] = torch.tensor(2 + 0j)
     assert x.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32", "float16", "uint8", "complex64"])
+@pytest.mark.parametrize("shape", [(5000,), (60, 70), (3, 50, 20), (3000, 1)])
+def test_nonzero_of_many_elements(shape, dtype):
+    array = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
+    if dtype in ("float32", "float16", "complex64"):
+        array.flat[:2] = -0.0, np.nan
+    for given in (array, array.T, array[..., ::-1][..., ::-1]):
+        x = torch.from_numpy(np.require(given, requirements="A"))
+        np.testing.assert_array_equal(x.nonzero().numpy(), np.argwhere(given))
+        for found, expected in zip(x.nonzero(as_tuple=True), given.nonzero(), strict=True):
+            np.testing.assert_array_equal(found.numpy(), expected)
+        np.testing.assert_array_equal(x[x != 0].numpy(), given[given != 0])
+    rows = torch.zeros(2, 4000, dtype=torch.bfloat16)
+    rows[1, 3999] = 1
+    assert rows.neg().nonzero().tolist() == [[1, 3999]]

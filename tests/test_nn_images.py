@@ -225,3 +225,44 @@ def test_the_kernel_of_max_pooling_finds_what_numpy_finds(options, dtype):
     counts = windows.counts(array.shape[2:])
     expected = largest_by_numpy(array, counts, windows)
     np.testing.assert_array_equal(pooling._largest(array, counts, windows), expected)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-12)])
+@pytest.mark.parametrize("mode, size, options", [
+    ("bilinear", (60, 71), {}),
+    ("bilinear", (2, 3), {}),  # elements that no sum has
+    ("bilinear", (23, 1), {"align_corners": True}),
+    ("bicubic", (60, 9), {}),
+    ("bilinear", (5, 7), {"antialias": True}),
+])  # fmt: skip
+def test_resampling_is_a_product_along_each_dimension(mode, size, options, dtype, tolerance):
+    """Of an array with gaps, in one thread or two, and with gradients that are its adjoint."""
+    x = np.random.default_rng(0).standard_normal((2, 9, 23, 62)).astype(dtype)[:, ::2, :, ::2]
+    rows, columns = [
+        F.interpolate(
+            ng.eye(n, dtype=ng.float64)[:, None, :, None].expand(n, 1, n, 2),
+            (count, 2), mode=mode, **options,
+        )[:, 0, :, 0].numpy()
+        for n, count in zip(x.shape[2:], size, strict=True)
+    ]  # fmt: skip
+    given = ng.from_numpy(x).requires_grad_()
+    made = F.interpolate(given, size, mode=mode, **options)
+    expected = np.einsum("nchw,hi,wj->ncij", x, rows, columns)
+    np.testing.assert_allclose(made.detach().numpy(), expected, atol=tolerance)
+    made.backward(ng.ones_like(made))
+    expected = np.broadcast_to(np.outer(rows.sum(1), columns.sum(1)), x.shape)
+    np.testing.assert_allclose(given.grad.numpy(), expected, atol=10 * tolerance)
+    before = ng.get_num_threads()
+    try:
+        for threads in (1, 2):
+            ng.set_num_threads(threads)
+            assert F.interpolate(given, size, mode=mode, **options).equal(made)
+    finally:
+        ng.set_num_threads(before)
+
+
+def test_infinity_stays_where_linear_interpolation_reads_it():
+    x = ng.zeros(1, 1, 6)
+    x[0, 0, 5] = float("inf")
+    made = F.interpolate(x, 12, mode="linear")[0, 0]
+    assert made[:9].eq(0).all() and made[9:].isinf().all()

@@ -106,3 +106,23 @@ def test_unique_elements_keep_what_numpy_says():
         assert torch.equal(
             torch.unique(torch.tensor(array[:0])), torch.tensor(array[:0].reshape(-1))
         )
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "bool"])
+@pytest.mark.parametrize("kind", ["many", "few"])
+def test_running_extrema_of_long_rows(dtype, kind):
+    """Values and the latest places of equals, NaN for good, of more rows than one thread takes."""
+    array = elements(
+        np.random.default_rng(0), "uint8" if dtype == "bool" else dtype, (70, 500), kind
+    )
+    array = array.astype(dtype)
+    array[1] = np.sort(array[1])
+    for name, better in [("cummax", np.greater_equal), ("cummin", np.less_equal)]:
+        values, places = getattr(torch, name)(torch.from_numpy(array), 1)
+        best, place = array[:, 0].copy(), np.zeros(len(array), np.int64)
+        for k in range(array.shape[1]):
+            x = array[:, k]
+            found = better(x, best) | (x != x)
+            best, place = np.where(found, x, best), np.where(found, k, place)
+            np.testing.assert_array_equal(values[:, k].numpy(), best)
+            np.testing.assert_array_equal(places[:, k].numpy(), place)

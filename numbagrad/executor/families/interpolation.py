@@ -1,4 +1,4 @@
-"""Resampling of ndarrays by the nearest element, samples at the places of a grid, and adjoints.
+"""Resampling of ndarrays by the nearest element or by weights, samples of a grid, and adjoints.
 
 Called by ``nn/functional/resampling.py`` and ``grid.py``; runs what ``kernels/interpolation/``
 holds.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ...dtype import name_of
 from .. import capture
 from ..hand_written import HandWrittenKernel
 from ..memory.arrays import constant, in_c_order, new_array
+from ..plan.spaces import around
 
 Array = np.ndarray[Any, Any]
 
@@ -78,6 +79,53 @@ def gathered_back(array: Array, sizes: Sequence[int], words: Array) -> Array:
     grain = max(_GRAIN // math.prod(array.shape[2:]) * math.prod(sizes[:-1]), 1)
     kernel = _kernel(f"gather_back_{name_of(array.dtype)}")
     kernel(lines, grain, made, in_c_order(array), constant(words))
+    return made
+
+
+# --- weighted sums of neighbours ------------------------------------------------------------------
+
+
+class Bands(NamedTuple):
+    """A matrix whose rows have weights for a few neighbours each, as ``weigh`` reads it."""
+
+    weights: Array
+    spans: Array
+    pairs: bool
+
+
+def bands_of(matrix: Array) -> Bands:
+    """The bands of a matrix (count, size); where two weights are the most, each row has two.
+
+    A row of one element has it twice then, at half of its weight.
+    """
+    size = matrix.shape[1]
+    weighs = matrix != 0
+    some = weighs.any(1)
+    first = np.where(some, weighs.argmax(1), 0)
+    end = np.where(some, size - weighs[:, ::-1].argmax(1), 0)
+    taps = max(int((end - first).max()), 1)
+    columns = first[:, None] + np.arange(taps)
+    weights = np.take_along_axis(matrix, np.minimum(columns, size - 1), 1)
+    weights[columns >= end[:, None]] = 0
+    pairs = taps == 2 and bool(some.all())
+    if pairs:
+        end -= 1
+        weights[first == end] = weights[first == end, :1] / 2
+    spans = np.stack([first, end], 1)
+    weights.flags.writeable = spans.flags.writeable = False
+    return Bands(weights, spans, pairs)
+
+
+def weighted(array: Array, dim: int, bands: Bands) -> Array:
+    """The matrix of the bands times every line of a dimension."""
+    count, taps = bands.weights.shape
+    made = new_array((*array.shape[:dim], count, *array.shape[dim + 1 :]), array.dtype)
+    outer, size, inner = around(array.shape, dim)
+    kernel = _kernel(f"weigh_{name_of(array.dtype)}", "weighted")
+    kernel(
+        outer * count, max(_GRAIN // (inner * taps), 1), made, in_c_order(array),
+        constant(bands.weights), constant(bands.spans), size, count, inner, taps, int(bands.pairs),
+    )  # fmt: skip
     return made
 
 

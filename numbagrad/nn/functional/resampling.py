@@ -1,9 +1,9 @@
 """Resampling of images and other grids: ``interpolate``, and channels as pixels and back.
 
 Called by users and by the layers of ``nn/resampling.py``. Linear interpolation is a product with a
-matrix of two weights a row along each dimension; the nearest elements have kernels
-(``executor/families/interpolation.py``), and where these know no dtype they are read by their
-places.
+matrix of two weights a row along each dimension. It has kernels, as the nearest elements have
+(``executor/families/interpolation.py``); on other devices it is a product, and what the kernels
+know no dtype of is read by its places.
 """
 
 from __future__ import annotations
@@ -315,13 +315,25 @@ def _nearest(array: Array, grid: Grid, adjoint: bool) -> Array:
     return array
 
 
+@functools.lru_cache(maxsize=256)
+def _bands(grid: Grid, dim: int, dtype: Any, adjoint: bool) -> nearest.Bands:
+    """The weights of one dimension, as the kernel takes them."""
+    matrix = _weights(grid, grid.sizes[dim], grid.counts[dim], grid.steps()[dim], dtype)
+    return nearest.bands_of(matrix.T if adjoint else matrix)
+
+
 def _resampled(array: Array, grid: Grid, adjoint: bool) -> Array:
     """The new elements; or, as the adjoint, for each old element the sum over where it went."""
     if grid.mode not in _LINEAR:
         return _nearest(array, grid, adjoint)
     rank = len(grid.sizes)
-    for dim, (n, count, step) in enumerate(zip(grid.sizes, grid.counts, grid.steps(), strict=True)):
-        matrix = _weights(grid, n, count, step, array.dtype)
+    # A line of the last dimension is read element by element: as long as there are few.
+    grows = (math.prod(grid.counts) > math.prod(grid.sizes)) != adjoint
+    for dim in reversed(range(rank)) if grows else range(rank):
+        if nearest.has_kernels(array):
+            array = nearest.weighted(array, dim + 2, _bands(grid, dim, array.dtype, adjoint))
+            continue
+        matrix = _weights(grid, grid.sizes[dim], grid.counts[dim], grid.steps()[dim], array.dtype)
         matrix = constant_beside(array, matrix.T if adjoint else matrix)
         array = along(new_tensor(array), dim - rank, new_tensor(matrix))._array
     return array
