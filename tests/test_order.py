@@ -126,3 +126,25 @@ def test_running_extrema_of_long_rows(dtype, kind):
             best, place = np.where(found, x, best), np.where(found, k, place)
             np.testing.assert_array_equal(values[:, k].numpy(), best)
             np.testing.assert_array_equal(places[:, k].numpy(), place)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "bool"])
+@pytest.mark.parametrize("shape", [(65, 3), (3, 65), (40, 2, 2), (1, 4), (0, 3)])
+def test_unique_entries_of_a_dimension(shape, dtype):
+    array = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        array[array == 0] = -0.0
+    for dim in range(1 if 0 in shape else array.ndim):
+        wanted = np.unique(array, return_inverse=True, return_counts=True, axis=dim)
+        given = torch.from_numpy(np.asfortranarray(array))
+        found = torch.unique(given, return_inverse=True, return_counts=True, dim=dim)
+        for mine, expected in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(mine.numpy(), expected)
+
+
+def test_unique_rows_with_nan_are_all_different():
+    rows = torch.tensor([[1, np.nan], [0, 2], [1, np.nan], [0, 2], [np.nan, 0]])
+    found, places, counts = torch.unique(rows, return_inverse=True, return_counts=True, dim=0)
+    np.testing.assert_array_equal(found, [[0, 2], [1, np.nan], [1, np.nan], [np.nan, 0]])
+    assert places.tolist() == [1, 0, 2, 0, 3]
+    assert counts.tolist() == [2, 1, 1, 1]

@@ -125,6 +125,22 @@ def _stable(array: Array, dim: int) -> Array:
     return np.ascontiguousarray(np.moveaxis(order, -1, dim))
 
 
+def sorted_rows(array: Array, dim: int) -> Array:
+    """Indices that sort the entries of a dimension by their first elements that differ.
+
+    Complex numbers are compared by their real parts first.
+    """
+    rows = np.ascontiguousarray(np.moveaxis(array, dim, 0))
+    rows = rows.reshape(len(rows), math.prod(rows.shape[1:]))
+    source = _readable(rows.view(rows.real.dtype) if rows.dtype.kind == "c" else rows)
+    count, width = source.shape
+    places, scratch = new_array((count,), _INT64), new_array((count,), _INT64)
+    kernel = _kernel(f"sort_whole_rows_{name_of(source.dtype)}")
+    kernel.launch(1, 1, places, scratch, source, count, width)
+    merges = max(count - 1, 0).bit_length()
+    return scratch if merges % 2 else places
+
+
 def between(array: Array, dim: int, descending: bool, start: int, stop: int) -> Array:
     """The entries of ``argsort`` from one place on to before another."""
     if array.ndim == 0:

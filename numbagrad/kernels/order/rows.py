@@ -62,6 +62,14 @@ class Selected(Arguments):
     count = Word()
 
 
+class WholeRows(Arguments):
+    places = Elements(int64)  # one a row
+    scratch = Elements(int64)  # as much again
+    source = Elements(element)  # (rows, width)
+    rows = Word()
+    width = Word()
+
+
 class Ranked(Arguments):
     places = Elements(int64)  # one a row
     source = Elements(element)  # (rows, size)
@@ -256,3 +264,39 @@ def place_of_rank(args, lo, hi):
             x = load(source, own + size - 1 - place, element)
             left -= int64(not (_is_less(x, value) or _is_less(value, x)))
         store(places, row, size - 1 - place, int64)
+
+
+@kernel(variants=NUMBERS, takes=WholeRows)
+def sort_whole_rows(args, lo, hi):
+    """The places of rows in the order of their first elements that differ; one unit.
+
+    Runs are merged, each time from ``places`` to ``scratch`` or back: where it ends the number of
+    the rows says.
+    """
+    given = WholeRows(args)
+    known, merged, source = given.places, given.scratch, given.source
+    rows, width = given.rows, given.width
+    for k in range(rows):
+        store(known, k, k, int64)
+    run = 1
+    while run < rows:
+        start = 0
+        while start < rows:
+            middle, end = min(start + run, rows), min(start + 2 * run, rows)
+            a, b = start, middle
+            for k in range(start, end):
+                second = a == middle
+                if a < middle and b < end:
+                    x, y = load(known, a, int64) * width, load(known, b, int64) * width
+                    for i in range(width):
+                        one, other = load(source, x + i, element), load(source, y + i, element)
+                        if one != other:  # or NaN
+                            second = _is_less(other, one)
+                            if second or _is_less(one, other):
+                                break
+                place = load(known, b if second else a, int64)
+                store(merged, k, place, int64)
+                a, b = a + int64(not second), b + int64(second)
+            start = end
+        known, merged = merged, known
+        run *= 2

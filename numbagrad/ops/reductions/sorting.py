@@ -358,21 +358,19 @@ def _unique(
     array: Array, axis: int | None, with_inverse: bool
 ) -> tuple[Array, Array | None, Array]:
     """The different elements, the place of each element among these, and their counts."""
-    readable = half.readable(array)
-    if axis is None and array.dtype.kind != "c":
-        flat = readable.reshape(-1)
-        places = order.argsort(flat, 0, False)
-        values, numbers, counts = _runs(flat[places], 0, with_inverse)
-        if numbers is None:
-            return half.converted(values, array.dtype), None, counts
+    entries = half.readable(array)
+    if axis is None:
+        entries, axis = entries.reshape(-1), 0
+    if entries.ndim > 1 or array.dtype.kind == "c":
+        places = order.sorted_rows(entries, axis)
+    else:
+        places = order.argsort(entries, 0, False)
+    values, numbers, counts = _runs(np.take(entries, places, axis), axis, with_inverse)
+    inverse = None
+    if numbers is not None:
         inverse = np.empty_like(numbers)
         inverse[places] = numbers
-    else:
-        values, inverse, counts = np.unique(
-            readable, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
-        )
-    values = half.converted(np.ascontiguousarray(values), array.dtype)
-    return values, inverse.astype(np.int64, copy=False), counts.astype(np.int64, copy=False)
+    return half.converted(values, array.dtype), inverse, counts
 
 
 def _runs(array: Array, axis: int, with_numbers: bool) -> tuple[Array, Array | None, Array]:
