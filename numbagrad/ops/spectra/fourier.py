@@ -13,7 +13,7 @@ import numpy as np
 
 from ...dtype import get_default_dtype, scalar_type_name
 from ...executor.capture import outside_programs
-from ...executor.memory.arrays import constant_beside
+from ...executor.memory.arrays import constant_beside, new_array
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
 from ...transforms.tangents import multilinear
@@ -27,6 +27,9 @@ __all__: list[str] = []
 
 Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
+
+#: Elements of lines that are transformed together: their results and NumPy's memory fit a cache.
+_IN_CACHE = 1 << 15
 
 
 # --- operators ------------------------------------------------------------------------------------
@@ -44,11 +47,26 @@ def _scaled(array: Array, scale: float) -> Array:
 @_outside_programs
 def _transformed(array: Array, dims: Dims, scale: float, forward: bool) -> Array:
     """The sums over ``dims`` of elements times ``exp(-+ 2 pi i k n / N)``, times ``scale``."""
+    kind = np.result_type(array.dtype, np.complex64)
     if not dims or array.size == 0:
-        return array.astype(np.result_type(array.dtype, np.complex64))
-    if forward:
-        return _scaled(np.fft.fftn(array, axes=dims), scale)
-    return _scaled(np.fft.ifftn(array, axes=dims, norm="forward"), scale)
+        return array.astype(kind)
+    made = new_array(array.shape, kind)
+    for dim in reversed(dims):
+        _transform_lines(array, dim, forward, made)
+        array = made
+    return _scaled(made, scale)
+
+
+def _transform_lines(array: Array, dim: int, forward: bool, made: Array) -> None:
+    """Write the transforms along one dimension, for as many lines at a time as stay in a cache."""
+    transform, norm = (np.fft.fft, "backward") if forward else (np.fft.ifft, "forward")
+    across = 0 if dim else array.ndim - 1
+    count = array.shape[across] if array.ndim > 1 else 1
+    step = max(_IN_CACHE * count // array.size, 1)
+    for first in range(0, count, step):
+        part = (slice(None),) * across + (slice(first, first + step),)
+        part = part if step < count else (...,)
+        transform(array[part], axis=dim, norm=norm, out=made[part])
 
 
 @_outside_programs
