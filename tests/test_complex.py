@@ -381,3 +381,31 @@ def test_sums_of_long_runs(kind, shape, dim):
     x = t.tensor(z, requires_grad=True)
     x.sum(dim).real.sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), np.ones(shape))
+
+
+def test_calls_of_forms_that_were_met_before_read_their_own_operands():
+    """Launches are kept by the forms of operands: of parts, of whole runs, with gaps, broadcast."""
+    rng = np.random.default_rng(0)
+    calls = [
+        (lambda x, y: x * y, lambda x, y: x * y),
+        (lambda x, y: x.exp() + y, lambda x, y: np.exp(x) + y),
+        (lambda x, y: x.abs(), lambda x, y: np.abs(x)),
+        (lambda x, y: t.complex(x.real, y.imag), lambda x, y: x.real + 1j * y.imag),
+        (lambda x, y: x * y.real, lambda x, y: x * y.real),
+    ]
+    for size in (4, 300):
+        for _ in range(3):
+            x, y = rng.standard_normal((2, size, size, 2)).view(complex)[..., 0]
+            for left, right in [(x, y), (x.T, y), (x[::2], y[0]), (x, x), (x[:0], y[:1])]:
+                for ours, numpy in calls:
+                    if left.shape != right.shape and numpy is calls[3][1]:
+                        continue
+                    made = ours(t.from_numpy(left), t.from_numpy(right))
+                    np.testing.assert_allclose(made.numpy(), numpy(left, right), rtol=1e-12)
+    whole = t.tensor([3, -4])
+    assert t.angle(whole).dtype == t.float32
+    t.set_default_dtype(t.float64)
+    try:
+        assert t.angle(whole).dtype == t.float64
+    finally:
+        t.set_default_dtype(t.float32)

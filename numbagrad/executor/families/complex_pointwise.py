@@ -12,13 +12,13 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ...backend import Backend, address_of, is_array, shared_by_operands
 from ...dtype import dtype as DType
-from ...dtype import from_numpy, scalar_type_name
+from ...dtype import from_numpy, get_default_dtype, scalar_type_name
 from ...formula import Formula
 from ...kernels import layout
 from ...kernels.pointwise.pairs import Parts
@@ -31,7 +31,7 @@ from ..memory.arrays import set_all
 from ..mode import NATIVE
 from ..plan import result_forms
 from ..plan.dtypes import ComplexRules
-from ..plan.forms import spread
+from ..plan.forms import Form, spread
 from ..plan.formula_kernels import GRAIN, guard_of, kernel_source, pair_source
 from ..plan.operations import Pointwise, view_of
 from ..plan.sharing import separate
@@ -41,6 +41,15 @@ from .complex_parts import from_parts
 from .pointwise import is_operand
 
 Array = np.ndarray[Any, Any]
+
+#: A kernel, its arguments, how many elements it walks, and each argument that is an address with
+#: the operand that it lies in, the output behind the others.
+_Launched = tuple[int, Array, int, list[tuple[int, int]]]
+
+#: Forms of operands for which an operator keeps what it launches.
+_FORMS = 128
+
+_REFUSED = "arithmetic of complex numbers"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +67,20 @@ class LiftedFormula:
     is_complex: bool
 
 
+class _Launch(NamedTuple):
+    """What a call launches for arrays of some forms, and what it makes.
+
+    ``addresses`` has the words that are addresses: the word, the operand or -1 for the result, and
+    bytes from where that begins.
+    """
+
+    made: Form
+    kernel: int
+    words: Array
+    total: int
+    addresses: tuple[tuple[int, int, int], ...]
+
+
 class ComplexProgram:
     """One lifted formula and its kernels, with the interface of a ``PointwiseProgram``."""
 
@@ -69,7 +92,10 @@ class ComplexProgram:
         #: Whether the kernels that compute in a dtype have a guard.
         self._is_guarded: dict[DType, bool] = {}
         self._kernels: dict[Any, int] = {}
+        #: By forms of operands that are arrays, what was launched for them.
+        self._launches: dict[Any, _Launch] = {}
         library.when_forgetting(self._kernels.clear)
+        library.when_forgetting(self._launches.clear)
 
     #: How many arrays a call makes.
     outputs = 1
@@ -80,13 +106,40 @@ class ComplexProgram:
 
     def call(self, *operands: Any) -> Array:
         """The result in new memory; raises torch's errors for bad operands."""
+        forms = None
+        if all([x.__class__ is np.ndarray for x in operands]):
+            forms = (get_default_dtype(), *[(x.dtype.num, x.shape, x.strides) for x in operands])
+            if (known := self._launches.get(forms)) is not None:
+                return self._launch_again(known, operands)
         where = shared_by_operands(self.name, operands)
         self._check_kinds(operands)
         compute, (form,) = result_forms.pointwise(self, operands)
         self._check_numbers(operands, form.dtype)
         made = form.empty() if where is None else where.allocate(*form)
-        self._run(where, operands, made, compute)
+        launched = self._run(where, operands, made, compute)
+        if forms is not None and launched is not None:
+            if len(self._launches) >= _FORMS:
+                self._launches.clear()
+            self._launches[forms] = self._recalled(launched, operands, made)
         return made
+
+    def _launch_again(self, known: _Launch, operands: Sequence[Array]) -> Array:
+        """The result of a launch for operands of the forms of earlier ones."""
+        capture.refuse(_REFUSED)
+        made = known.made.empty()
+        begins = [*[address_of(x) for x in operands], address_of(made)]
+        words = known.words.copy()
+        for word, position, offset in known.addresses:
+            words[word] = begins[position] + offset
+        self._launch(known.kernel, words, known.total)
+        return made
+
+    def _recalled(self, launched: _Launched, operands: Sequence[Array], made: Array) -> _Launch:
+        kernel, words, total, addressed = launched
+        begins = [*[address_of(x) for x in operands], address_of(made)]
+        positions = [*range(len(operands)), -1]
+        addresses = [(word, positions[k], int(words[word]) - begins[k]) for word, k in addressed]
+        return _Launch(Form.of(made), kernel, words, total, tuple(addresses))
 
     def into(self, *operands: Any) -> None:
         """The result written into the last operand."""
@@ -125,13 +178,13 @@ class ComplexProgram:
 
     def _run(
         self, where: Backend | None, operands: Sequence[Any], output: Array, dtype: DType
-    ) -> None:
+    ) -> _Launched | None:
+        """Compute the output, and return what was launched if that is all."""
         if output.size == 0:
-            return
-        capture.refuse("arithmetic of complex numbers")
+            return None
+        capture.refuse(_REFUSED)
         if where is None and self._is_one_run(operands, output, dtype):
-            self._compute_run(operands, output, dtype)
-            return
+            return self._compute_run(operands, output, dtype)
         inputs: list[Any] = []
         for is_complex, operand in zip(self.formula.kinds, operands, strict=True):
             inputs += [operand.real, operand.imag] if is_complex else [operand]
@@ -140,13 +193,16 @@ class ComplexProgram:
             outputs = [output.real, output.imag]
         elif output.dtype.kind == "c":
             outputs = [output.real]
+        launched = None
         if where is None:
             inputs = [self._as_array(k, x, dtype) for k, x in enumerate(inputs)]
-            self._compute_parts(inputs, outputs, dtype)
+            launched = self._compute_parts(inputs, outputs, dtype)
         else:
             where.run(self._operation(inputs, outputs, dtype))
         if output.dtype.kind == "c" and not self.formula.is_complex:
             set_all(output.imag, 0, made=False)  # not before: an operand may lie there
+            return None
+        return launched
 
     def _operation(self, inputs: list[Any], outputs: list[Any], dtype: DType) -> Pointwise:
         """The formula of parts over arrays of another backend, and numbers."""
@@ -163,7 +219,7 @@ class ComplexProgram:
             self.name, formula, tuple(operands), written, dtype.name, tuple(numbers), eager=True
         )
 
-    def _compute_parts(self, inputs: list[Array], outputs: list[Array], dtype: DType) -> None:
+    def _compute_parts(self, inputs: list[Array], outputs: list[Array], dtype: DType) -> _Launched:
         """Write real arrays from real arrays."""
         shape, operands = outputs[0].shape, [*inputs, *outputs]
         sizes, steps = merged(shape, [spread(x, shape) for x in operands])
@@ -177,6 +233,11 @@ class ComplexProgram:
         if kernel is None:
             kernel = self._kernels[key] = self._compiled(dtype, inputs, outputs)
         self._launch(kernel, launch_args, total)
+        parts = [
+            k for k, is_complex in enumerate(self.formula.kinds) for _ in range(1 + is_complex)
+        ]
+        parts += [len(self.formula.kinds)] * len(outputs)
+        return kernel, launch_args, total, [(operand_word(k), part) for k, part in enumerate(parts)]
 
     def _launch(self, kernel: int, launch_args: Array, total: int) -> None:
         if not NATIVE:
@@ -210,7 +271,7 @@ class ComplexProgram:
             ]
         )
 
-    def _compute_run(self, operands: Sequence[Any], output: Array, dtype: DType) -> None:
+    def _compute_run(self, operands: Sequence[Any], output: Array, dtype: DType) -> _Launched:
         """Write the output, which shares no byte with an operand that is not the output itself."""
         target = address_of(output)
         arrays, places, addresses = [], [], []
@@ -235,7 +296,9 @@ class ComplexProgram:
         if kernel is None:
             text = self._run_source(arrays, [place for _, place in places], output, dtype)
             kernel = self._kernels[key] = library.generated(f"{self.name}_complex", text)
-        self._launch(kernel, np.array([*addresses, target], np.int64), output.size)
+        words = np.array([*addresses, target], np.int64)
+        self._launch(kernel, words, output.size)
+        return kernel, words, output.size, [(k, k) for k in range(len(words))]
 
     def _run_source(
         self, arrays: Sequence[Array], places: Sequence[int], output: Array, dtype: DType
