@@ -64,8 +64,8 @@ CALLS = {
     "cross_entropy": lambda t, F, o: F.cross_entropy(o.x, o.rows),
     "layer_norm": lambda t, F, o: F.layer_norm(o.x, (512,)),
     "max_pool2d(2)": lambda t, F, o: F.max_pool2d(o.images, 2),
-    "interpolate, bilinear": lambda t, F, o: F.interpolate(o.images, scale_factor=2, mode="bilinear"),
-    "interpolate, bicubic": lambda t, F, o: F.interpolate(o.images, scale_factor=2, mode="bicubic"),
+    "interpolate, bilinear": lambda t, F, o: F.interpolate(o.images, (256, 256), mode="bilinear"),
+    "interpolate, bicubic": lambda t, F, o: F.interpolate(o.images, (256, 256), mode="bicubic"),
     "grid_sample": lambda t, F, o: F.grid_sample(o.images, o.grid, align_corners=False),
 }  # fmt: skip
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...executor.memory.arrays import constant_beside, embedded
 from ...number_range import checked_number
@@ -35,8 +34,6 @@ _pad_constant = TensorOperator(
 
 
 def _with_constant(array: Any, widths: Any, value: Any) -> Any:
-    if foreign(array) is None:
-        return np.pad(array, widths, constant_values=array.dtype.type(value))
     shape = [a + n + b for (a, b), n in zip(widths, array.shape, strict=True)]
     inside = tuple([slice(a, a + n) for (a, _), n in zip(widths, array.shape, strict=True)])
     return embedded(array, shape, lambda whole: whole[inside], value)

@@ -282,8 +282,12 @@ def _to_all_positions(sums: Array, geometry: _Geometry) -> Array:
     return windows.scatter(np.broadcast_to(column, shape), geometry.sizes)
 
 
-def _elements(geometry: _Geometry, with_padding: bool) -> Array:
-    """How many elements of each window count: all that are not beyond the padding."""
+@functools.lru_cache(maxsize=256)
+def _elements(geometry: _Geometry, with_padding: bool) -> int | Array:
+    """How many elements of each window count: all that are not beyond the padding.
+
+    A number, if it is the same for all windows.
+    """
     total = np.ones((), np.int64)
     windows, sizes, counts = geometry
     for k, s, p, size, count in zip(
@@ -294,7 +298,9 @@ def _elements(geometry: _Geometry, with_padding: bool) -> Array:
         if not with_padding:
             start, end = np.maximum(start, 0), np.minimum(end, size)
         total = np.multiply.outer(total, end - start)
-    return total
+    total.flags.writeable = False
+    first = int(total.flat[0])
+    return first if (total == first).all() else total
 
 
 def _avg_pool(
@@ -315,8 +321,8 @@ def _avg_pool(
         made = sums.div(divisor_override, rounding_mode=mode)
     else:
         elements = _elements(geometry, count_include_pad)
-        if (elements == elements.flat[0]).all():
-            made = sums.div(int(elements.flat[0]), rounding_mode=mode)
+        if isinstance(elements, int):
+            made = sums.div(elements, rounding_mode=mode)
         else:
             divisors = constant_beside(inputs._array, converted(elements, inputs._array.dtype))
             made = sums.div(new_tensor(divisors), rounding_mode=mode)
