@@ -449,6 +449,15 @@ def _is_length(value: Any) -> bool:
     return not isinstance(value, bool) and hasattr(value, "__index__")
 
 
+@functools.lru_cache(maxsize=256)
+def _weights_of_parts(size: int, count: int, kind: Any) -> Array:
+    """The matrix (count, size) of means of parts."""
+    weights = np.zeros((count, size))
+    for row, start, end in zip(weights, *_parts(size, count), strict=True):
+        row[start:end] = 1 / (end - start)
+    return converted(weights, kind)
+
+
 def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
     """The means of parts of the last ``rank`` dimensions."""
     name = f"adaptive_avg_pool{rank}d"
@@ -461,10 +470,7 @@ def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
         size = input._array.shape[axis]
         if count == size:
             continue
-        weights = np.zeros((count, size))
-        for row, start, end in zip(weights, *_parts(size, count), strict=True):
-            row[start:end] = 1 / (end - start)
-        weights = converted(weights, input._array.dtype)
+        weights = _weights_of_parts(size, count, input._array.dtype)
         input = along(input, axis, new_tensor(constant_beside(input._array, weights)))
     return input
 
