@@ -43,7 +43,7 @@ def tables(text: str) -> dict[str, list[Row]]:
         ValueError: if a table has no column of ratios.
     """
     found: dict[str, list[Row]] = {}
-    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+    for section in re.split(r"^##+ ", text, flags=re.MULTILINE)[1:]:
         heading, _, body = section.partition("\n")
         lines = [line for line in body.splitlines() if line.startswith("|")]
         if not lines:
