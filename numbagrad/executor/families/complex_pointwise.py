@@ -68,7 +68,7 @@ class LiftedFormula:
 
 
 class _Launch(NamedTuple):
-    """What a call launches for arrays of some forms, and what it makes.
+    """The launch of a call for arrays of some forms, and the form of its result.
 
     ``addresses`` has the words that are addresses: the word, the operand or -1 for the result, and
     bytes from where that begins.
