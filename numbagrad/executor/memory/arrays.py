@@ -101,13 +101,14 @@ def scalar(value: Any, kind: np.dtype[Any]) -> Array:
 
 def copied(array: Array) -> Any:
     """A copy of an array in C order."""
-    made = _in_new_memory(array) if array.__class__ is np.ndarray else array.copy("C")
+    made = in_new_memory(array) if array.__class__ is np.ndarray else array.copy("C")
     if capture.active is not None:
         capture.note_copy(array, made, made=True)
     return made
 
 
-def _in_new_memory(array: Array) -> Array:
+def in_new_memory(array: Array) -> Array:
+    """A copy of an ndarray in C order, which no trace is told of."""
     if array.nbytes < copies.LARGE:
         return array.copy("C")
     made = new_array(array.shape, array.dtype)

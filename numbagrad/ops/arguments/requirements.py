@@ -20,7 +20,7 @@ from ...backend import Backend, backend_for
 from ...dtype import PYTHON_TYPES, get_default_dtype, scalar_type_name
 from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
-from ...executor.memory.arrays import held_by
+from ...executor.memory.arrays import held_by, in_new_memory
 from ...layout import layout as Layout
 from ...layout import strided
 from ...number_range import check_bits
@@ -251,5 +251,5 @@ def write(out: Tensor, array: np.ndarray[Any, Any]) -> Tensor:
 def converted(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A dense copy of ``array`` as ``kind``, without NumPy's warnings for what does not fit."""
     if array.dtype == kind:
-        return array.copy("K")
+        return in_new_memory(array) if array.flags.c_contiguous else array.copy("K")
     return half.converted(array, kind)

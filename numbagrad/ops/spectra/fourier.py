@@ -6,6 +6,7 @@ another, so there are gradients of every order. ``numbagrad.fft`` has torch's na
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -59,14 +60,14 @@ def _transformed(array: Array, dims: Dims, scale: float, forward: bool) -> Array
 
 def _transform_lines(array: Array, dim: int, forward: bool, made: Array) -> None:
     """Write the transforms along one dimension, for as many lines at a time as stay in a cache."""
-    transform, norm = (np.fft.fft, "backward") if forward else (np.fft.ifft, "forward")
+    transform = np.fft.fft if forward else functools.partial(np.fft.ifft, norm="forward")
     across = 0 if dim else array.ndim - 1
     count = array.shape[across] if array.ndim > 1 else 1
     step = max(_IN_CACHE * count // array.size, 1)
     for first in range(0, count, step):
         part = (slice(None),) * across + (slice(first, first + step),)
         part = part if step < count else (...,)
-        transform(array[part], axis=dim, norm=norm, out=made[part])
+        transform(array[part], axis=dim, out=made[part])
 
 
 @_outside_programs
