@@ -29,11 +29,11 @@ COUNTS = {
     "generated.activation": 3, "generated.arithmetic": 4, "generated.bounds": 2,
     "generated.exponential": 1, "generated.reduction": 1, "indexing.bags": 4,
     "indexing.elements": 26, "indexing.planes": 12, "indexing.writes": 62,
-    "interpolation.nearest": 8, "interpolation.sampling": 6, "launches.bundle": 2,
-    "launches.unit_vectors": 1,
+    "interpolation.nearest": 8, "interpolation.sampling": 6, "interpolation.weighted": 2,
+    "launches.bundle": 2, "launches.unit_vectors": 1,
     "linear_algebra.elimination": 4, "losses.checks": 10, "losses.ctc_loss": 8,
     "losses.nll_loss": 16, "matmul.division": 1, "matmul.pairs": 3, "matmul.product": 6,
-    "order.rows": 37, "pointwise.rows": 2, "pooling.windows": 20, "random.mt19937": 17,
+    "order.rows": 46, "pointwise.rows": 2, "pooling.windows": 20, "random.mt19937": 17,
     "recurrent.steps": 8, "reduction.shared_sum": 2, "series.chebyshev": 1,
 }  # fmt: skip
 

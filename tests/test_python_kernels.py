@@ -144,6 +144,13 @@ def nearest_elements():
         torch.nn.functional.interpolate(x, scale_factor=(2, 1.7)).sum().backward()
 
 
+def weighted_neighbours():
+    for dtype, mode in ((torch.float32, "bilinear"), (torch.float64, "bicubic")):
+        x = numbers(2, 2, 3, 5).to(dtype).requires_grad_()
+        for size in ((5, 2), (6, 9)):
+            F.interpolate(x, size, mode=mode).sum().backward()
+
+
 def samples_of_a_grid():
     for dtype, mode in ((torch.float32, "bilinear"), (torch.float64, "nearest")):
         x, grid = numbers(2, 2, 3, 5).to(dtype), 2 * numbers(2, 3, 2, 2).to(dtype)
@@ -186,6 +193,7 @@ def many_units():
         (loss_of_sequences, {"kernels.losses.ctc_loss"}),
         (largest_in_windows, {"kernels.pooling.windows"}),
         (nearest_elements, {"kernels.interpolation.nearest"}),
+        (weighted_neighbours, {"kernels.interpolation.weighted"}),
         (samples_of_a_grid, {"kernels.interpolation.sampling"}),
         (checks, {"kernels.losses.checks"}),
         (half_precision, {"Pointwise", "Reduce", "Rowwise", "kernels.indexing.elements"}),
