@@ -34,7 +34,7 @@ STEPS, ROUNDS = 200, 5
 
 #: Families in the order of what is most worth knowing: what they are, and the tests that they run.
 FAMILIES: dict[str, list[str]] = {
-    "memory": ["test_memory.py"],
+    "memory": ["test_memory.py", "test_streams.py"],
     "training": ["test_training.py", "test_optimizers.py"],
     "torch": [],
     "net": [],
@@ -44,6 +44,7 @@ FAMILIES: dict[str, list[str]] = {
     "layers": ["test_losses.py", "test_recurrent.py", "test_attention.py", "test_windows.py"],
     "random": ["test_random.py"],
     "programs": ["test_programs_of_users.py", "test_interchange.py"],
+    "functions": ["test_counting.py", "test_decompositions.py"],
     "second formulas": ["test_operators.py::test_gradients_of_gradients_of_formulas"],
     "second operators": ["test_operators.py::test_gradients_of_gradients_of_other_operators"],
 }

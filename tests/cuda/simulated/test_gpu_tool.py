@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -25,7 +26,7 @@ def test_families_are_run_and_written_down(tmp_path):
                "--few", "test_counts_of_memory", "--limit", "1", "--seconds", "400")  # fmt: skip
     text = target.read_text()
     assert made.returncode == 1, made.stdout + made.stderr
-    assert "| random | 3" in text and "deselected in" in text  # none of its tests: a failure
+    assert re.search(r"\| random \| \d+ deselected in", text)  # none of its tests: a failure
     assert "| memory | 1 passed" in text
 
 
@@ -41,9 +42,9 @@ def test_the_parts_of_the_page():
     assert "| one | 1 failed in 2s |" in page and "| two | not run |" in page
     assert "## one" in page and found[0] in page
     assert set(tool.times(False, 1, 2)) == {"numbagrad"}
-    for name, tests in tool.FAMILIES.items():
-        files = [x.partition("::")[0] for x in tests]
-        assert all([(ROOT / tool.TESTS / x).exists() for x in files]), name
+    listed = {x.partition("::")[0] for tests in tool.FAMILIES.values() for x in tests}
+    files = {x.name for x in (ROOT / tool.TESTS).glob("test_*.py")}
+    assert listed == files - {pathlib.Path(__file__).name}
 
 
 def test_the_page_of_the_house_is_not_written_without_a_gpu():
