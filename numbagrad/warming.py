@@ -231,7 +231,7 @@ def losses(torch: Any) -> None:
 
 
 def precisions(torch: Any) -> None:
-    """A training step in each other floating dtype, as when a program changes it on the way."""
+    """A training step in each floating dtype, as when a program changes it on the way."""
     nn = torch.nn
     model = nn.Sequential(
         nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
@@ -246,7 +246,7 @@ def precisions(torch: Any) -> None:
         loss = nn.functional.cross_entropy(model(x), y)
     loss.backward()
     optimizer.step()
-    for dtype in (torch.float64, torch.bfloat16, torch.float16):
+    for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
         model.to(dtype)
         images = x.to(dtype)
         for kind in (torch.optim.SGD, torch.optim.AdamW, torch.optim.Adam):

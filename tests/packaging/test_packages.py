@@ -95,11 +95,10 @@ w = t.randn(100, 10, requires_grad=True)
 #: Other dtypes in the middle of a training. CPUs that multiply bfloat16 have kernels of their own
 #: for that, which no level of CPUs has.
 _NEW_DTYPES = """
-model = t.nn.Sequential(t.nn.Linear(64, 32), t.nn.ReLU(), t.nn.Linear(32, 32), t.nn.Tanh(),
-                        t.nn.Linear(32, 10))
 x, y = t.randn(16, 64), t.randint(0, 10, (16,))
 for dtype in (t.float32, t.float64, t.float16):
-    model.to(dtype)
+    model = t.nn.Sequential(t.nn.Linear(64, 32), t.nn.ReLU(), t.nn.Linear(32, 32), t.nn.Tanh(),
+                            t.nn.Linear(32, 10)).to(dtype)
     optimizer = t.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(2):
         optimizer.zero_grad()
