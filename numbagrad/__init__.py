@@ -248,6 +248,10 @@ _find, __dir__ = _lazy_names(
         "GradScaler": ".amp.grad_scaler",
         "OutOfMemoryError": ".errors",
         "UntypedStorage": ".untyped_storage",
+        **dict.fromkeys(("dsmm", "hsmm", "smm", "spmm"), ".sparse:mm"),
+        **dict.fromkeys(("saddmm", "sspaddmm"), ".sparse:addmm"),
+        "sparse_coo_tensor": ".sparse",
+        "sparse_csr_tensor": ".sparse",
         "from_dlpack": ".utils.dlpack",
         "to_dlpack": ".utils.dlpack",
         **dict.fromkeys(

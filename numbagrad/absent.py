@@ -12,10 +12,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["DENSE", "AbsentAttributeError", "absent", "absent_if_missing", "lacking"]
-
-#: Why there is nothing of sparse tensors.
-DENSE = "all tensors are dense; use index_add, scatter or gather, or a dense tensor"
+__all__ = ["AbsentAttributeError", "absent", "absent_if_missing", "lacking"]
 
 _OURS = __name__.partition(".")[0]
 

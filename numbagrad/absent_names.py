@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .absent import DENSE, absent
+from .absent import absent
 
 __all__ = ["NAMES"]
 
@@ -14,9 +14,8 @@ _BY_REASON = {
         BFloat16Storage BoolStorage ByteStorage CharStorage DeviceObjType DoubleStorage Event
         FloatStorage HalfStorage IntStorage LongStorage ShortStorage StorageBase Stream SymBool
         SymFloat SymInt TypedStorage PyTorchFileReader PyTorchFileWriter""",
-    DENSE: """
-        dsmm hsmm hspmm saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor
-        sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm""",
+    "sparse tensors are of the layouts COO and CSR": """
+        hspmm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_csc_tensor""",
     "no tensor holds quantised numbers; fake_quantize_per_tensor_affine rounds floats so": """
         dequantize empty_quantized int_repr per_channel_affine per_channel_symmetric
         per_tensor_affine per_tensor_symmetric q_per_channel_axis q_per_channel_scales

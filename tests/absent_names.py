@@ -24,7 +24,7 @@ REASONS = {
         "`fake_quantize_per_tensor_affine` and `fake_quantize_per_channel_affine` compute "
         "what quantisation would leave of floats."
     ),
-    "sparse": ("Sparse, nested and masked layouts. All tensors are strided."),
+    "sparse": ("Layouts other than strided, sparse COO and CSR: nested and masked tensors too."),
     "dtypes": (
         "Dtypes that no tensor here has (float8, complex32, integers of other widths), and "
         "what is only of these."
@@ -75,17 +75,14 @@ ABSENT = {
     },
     "sparse": {
         "torch": """
-            ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy
-            resize_as_sparse_ row_indices_copy saddmm smm sparse_bsc_tensor sparse_bsr_tensor
-            sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm
-            sspaddmm values_copy""",
+            ccol_indices_copy col_indices_copy crow_indices_copy hspmm indices_copy
+            resize_as_sparse_ row_indices_copy sparse_bsc_tensor sparse_bsr_tensor
+            sparse_compressed_tensor sparse_csc_tensor values_copy""",
         "torch.Tensor": """
-            resize_as_sparse_ sparse_mask sparse_resize_ sparse_resize_and_clear_ to_padded_tensor
-            to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr""",
+            resize_as_sparse_ sparse_resize_ sparse_resize_and_clear_ to_padded_tensor
+            to_sparse_bsc to_sparse_bsr to_sparse_csc""",
         "torch.nn.functional": """
             sparse_support_notes""",
-        "torch.optim": """
-            SparseAdam""",
         "torch.masked": """
             MaskedTensor as_masked_tensor is_masked_tensor masked_tensor""",
     },

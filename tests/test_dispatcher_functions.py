@@ -297,8 +297,6 @@ class TestPlaces:
         assert table.grad[:, 0].tolist() == pytest.approx([0, 1, 1, 0])
         still = F.embedding(positions, table.detach(), sparse=True)
         assert still.equal(table[positions])
-        with pytest.raises(NotImplementedError, match="sparse"):
-            F.embedding(positions, table, sparse=True)
 
 
 class TestComplex:

@@ -30,6 +30,8 @@ WITHOUT_EFFECT = {
         "Tensor.argsort": {"stable"}, "Tensor.sort": {"stable"}, "Tensor.topk": {"sorted"},
         "Tensor.unique": {"sorted"}, "Tensor.to_dense": {"masked_grad"},
         "Tensor.gather": {"sparse_grad"},  # the gradient is dense
+        # Indices are always checked.
+        "sparse_coo_tensor": {"check_invariants"}, "sparse_csr_tensor": {"check_invariants"},
         "nn.functional.gumbel_softmax": {"eps"},  # nor in torch
         "batch_norm": {"cudnn_enabled"}, "group_norm": {"cudnn_enabled"},
         "instance_norm": {"cudnn_enabled"},

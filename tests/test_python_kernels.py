@@ -151,6 +151,17 @@ def weighted_neighbours():
             F.interpolate(x, size, mode=mode).sum().backward()
 
 
+def sparse_products():
+    for dtype in (torch.float32, torch.int64):
+        places = torch.tensor([[0, 1, 1, 2], [2, 0, 0, 1]])
+        values = numbers(4).mul(9).to(dtype)
+        values.requires_grad_(dtype is torch.float32)
+        dense = numbers(3, 5).mul(9).to(dtype)
+        made = torch.sparse_coo_tensor(places, values, (3, 3)) @ dense
+        if dtype is torch.float32:
+            made.sum().backward()
+
+
 def samples_of_a_grid():
     for dtype, mode in ((torch.float32, "bilinear"), (torch.float64, "nearest")):
         x, grid = numbers(2, 2, 3, 5).to(dtype), 2 * numbers(2, 3, 2, 2).to(dtype)
@@ -194,6 +205,7 @@ def many_units():
         (largest_in_windows, {"kernels.pooling.windows"}),
         (nearest_elements, {"kernels.interpolation.nearest"}),
         (weighted_neighbours, {"kernels.interpolation.weighted"}),
+        (sparse_products, {"kernels.sparse.product"}),
         (samples_of_a_grid, {"kernels.interpolation.sampling"}),
         (checks, {"kernels.losses.checks"}),
         (half_precision, {"Pointwise", "Reduce", "Rowwise", "kernels.indexing.elements"}),

@@ -525,7 +525,7 @@ def _accumulate_all(leaves: dict[int, list[Any]], create_graph: bool) -> Sequenc
             elif grad is None or create_graph or buffer[1] is None:
                 _accumulate(buffer, create_graph)
             else:
-                interface.add_(grad, buffer[1])
+                buffer[0]._accumulated = interface.add_(grad, buffer[1])
                 buffer[1] = None
     finally:
         _ACCUMULATE_LOCK.release()
@@ -578,10 +578,8 @@ def _accumulate(buffer: list[Any], create_graph: bool) -> None:
     if buffer[1] is None:
         return
     if leaf._accumulated is not None:
-        if create_graph:
-            leaf._accumulated = interface.add(leaf._accumulated, buffer[1])
-        else:
-            interface.add_(leaf._accumulated, buffer[1])
+        add = interface.add if create_graph else interface.add_
+        leaf._accumulated = add(leaf._accumulated, buffer[1])
     elif (
         not create_graph
         and _is_exclusive(buffer, 1)

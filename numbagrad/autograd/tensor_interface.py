@@ -33,7 +33,8 @@ uniform: Any = None
 
 #: ``add(a, b)``, a new tensor.
 add: Any = None
-#: ``add_(a, b)``, into ``a``; only called while grad mode is off.
+#: ``add_(a, b)``, into ``a``, which is returned; only called while grad mode is off. A sparse ``a``
+#: stays as it is beside a dense ``b``: the sum, which is dense, is returned then.
 add_: Any = None
 #: ``clone(a)``, contiguous.
 clone: Any = None

@@ -21,6 +21,7 @@ import numpy as np
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.hooks.watching import seen_here
 from ..device import device
+from ..dispatch import sparse
 from ..dtype import dtype
 from ..executor import capture
 from ..executor.mode import NATIVE
@@ -187,6 +188,11 @@ class CompiledFunction:
         latest = self._latest
         leaves, structure = flatten((args, kwargs))
         if is_transformed(leaves):
+            return self._function(*args, **kwargs)
+        if sparse.are_among(leaves):
+            self._reason = "a sparse tensor among the arguments"
+            if self._fullgraph:
+                _raise(self._reason)
             return self._function(*args, **kwargs)
         if latest is not None and settings == latest.settings and structure == latest.structure:
             result = self._replay(latest.captured, leaves)

@@ -8,5 +8,7 @@ COMPLEX = 2
 INTERCEPTED = 4
 #: There are operands of float16 or bfloat16.
 HALF = 8
+#: There are sparse Tensors: of all operators, whatever layers these ask for.
+SPARSE = 16
 
-__all__ = ["COMPLEX", "HALF", "INTERCEPTED", "TRANSFORMED"]
+__all__ = ["COMPLEX", "HALF", "INTERCEPTED", "SPARSE", "TRANSFORMED"]

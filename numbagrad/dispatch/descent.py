@@ -22,9 +22,10 @@ from ..backend import is_array
 from ..dtype import bfloat16, complex64, complex128, float16
 from ..executor import capture
 from ..tensor import Tensor
+from ..tensor.sparse_array import SparseArray
 from ..transforms.levels import Transformed
-from . import complex_operands, half_precision, interception, transformations
-from .bits import COMPLEX, HALF, INTERCEPTED, TRANSFORMED
+from . import complex_operands, half_precision, interception, sparse, transformations
+from .bits import COMPLEX, HALF, INTERCEPTED, SPARSE, TRANSFORMED
 
 if TYPE_CHECKING:
     from ..ops.operators.base import Operator
@@ -37,6 +38,7 @@ Layer = Callable[["Operator", Sequence[Any], list[Any]], Any]
 #: which is ``operator.finish``.
 LAYERS: tuple[tuple[int, Layer], ...] = (
     (TRANSFORMED, transformations.call),
+    (SPARSE, sparse.call),
     (COMPLEX, complex_operands.call),
     (INTERCEPTED, interception.call),
     (HALF, half_precision.call),
@@ -71,6 +73,8 @@ def call(operator: Operator, arguments: Sequence[Any]) -> Any:
         elif kind is Transformed:
             word |= TRANSFORMED  # whose layer is the first, and looks at all arguments itself
             break
+        elif kind is SparseArray:
+            word |= SPARSE
         elif kind is list:
             argument, bits = _of_list(argument)
             word |= bits
@@ -79,7 +83,7 @@ def call(operator: Operator, arguments: Sequence[Any]) -> Any:
         arrays.append(argument)
     if capture.active is not None and interception.is_open():
         word |= INTERCEPTED
-    word &= operator.layers
+    word &= operator.layers | SPARSE
     if word:
         for bit, layer in LAYERS:
             if word & bit:
@@ -94,6 +98,9 @@ def _of_list(items: list[Any]) -> tuple[list[Any], int]:
     for item in items:
         if isinstance(item, Tensor):
             item = item._array
-            word |= TRANSFORMED if item.__class__ is Transformed else _OF_DTYPE[item.dtype.num]
+            if item.__class__ is SparseArray:
+                word |= SPARSE
+            else:
+                word |= TRANSFORMED if item.__class__ is Transformed else _OF_DTYPE[item.dtype.num]
         arrays.append(item)
     return arrays, word

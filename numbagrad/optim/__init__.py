@@ -14,12 +14,13 @@ from .radam import RAdam
 from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
+from .sparse_adam import SparseAdam
 
 _absent, __getattr__, __dir__ = lacking(
     __name__,
     "use one of the optimizers that are there, as Adam",
-    "Adafactor Muon SparseAdam swap_in_optimizer_params_and_state",
-    {"_functional": "._functional", "adamw": ".adamw", "sparse_adam": ".sparse_adam"},
+    "Adafactor Muon swap_in_optimizer_params_and_state",
+    {"_functional": "._functional", "adamw": ".adamw"},
 )
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "SparseAdam",
     "lr_scheduler",
     "swa_utils",
 ]

@@ -27,12 +27,11 @@ from numbagrad.optim.radam import RAdam as RAdam
 from numbagrad.optim.rmsprop import RMSprop as RMSprop
 from numbagrad.optim.rprop import Rprop as Rprop
 from numbagrad.optim.sgd import SGD as SGD
+from numbagrad.optim.sparse_adam import SparseAdam as SparseAdam
 
 class Adafactor:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class Muon:
-    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
-class SparseAdam:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class swap_in_optimizer_params_and_state:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...

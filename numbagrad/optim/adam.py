@@ -49,6 +49,7 @@ class Adam(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    _no_sparse = "Adam does not support sparse gradients, please consider SparseAdam instead"
     _counters = ("step",)
     _buffers = ("exp_avg", "exp_avg_sq")
     _anew = ("lr", "betas", "eps")

@@ -26,6 +26,7 @@ from ..ops.conversion.query import typename
 from ..ops.creation.filled import zeros_like
 from ..ops.creation.from_data import tensor
 from ..tensor import Tensor
+from ..tensor.sparse_array import SparseRead
 from .inner_functions import ParamsT as ParamsT
 from .inner_functions import _default_to_fused_or_foreach as _default_to_fused_or_foreach
 from .inner_functions import _get_capturable_supported_devices as _get_capturable_supported_devices
@@ -273,9 +274,13 @@ class Optimizer:
         for parameter in found:
             if not self.state.get(parameter):
                 self._start(parameter, group)
-        numbers = self._draw(group, found)
-        for parameter, own in zip(found, numbers, strict=True):
-            self._update(parameter, gradient_of(parameter, group), group, own)
+        try:
+            for parameter, own in zip(found, self._draw(group, found), strict=True):
+                self._update(parameter, gradient_of(parameter, group), group, own)
+        except SparseRead as error:
+            raise RuntimeError(self._no_sparse.format(type(self).__name__)) from error
+
+    _no_sparse = "{} does not support sparse gradients"
 
     def _has_gradient(self, parameter: Tensor) -> bool:
         """Whether a parameter is to change.
@@ -296,13 +301,9 @@ class Optimizer:
     def _draw(self, group: dict[str, Any], parameters: list[Tensor]) -> list[tuple[float, ...]]:
         """The numbers of the update of each parameter; those with equal counters share them."""
         if not self._counters:
-            own = self._drawn(lambda: self._numbers(group, 0.0), group)
-            return [own] * len(parameters)
+            return [self._drawn(lambda: self._numbers(group, 0.0), group)] * len(parameters)
         counts = Counters(
-            [
-                [self.state[parameter][name]._array for name in self._counters]
-                for parameter in parameters
-            ]
+            [[self.state[each][name]._array for name in self._counters] for each in parameters]
         )
 
         def compute() -> tuple[float, ...]:

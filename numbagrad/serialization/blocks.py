@@ -18,6 +18,7 @@ from ..backend import address_of, foreign
 from ..dtype import dtype as DType
 from ..dtype import from_numpy
 from ..tensor import Tensor
+from ..tensor.sparse_array import SparseArray
 from ..untyped_storage import UntypedStorage
 
 Array = np.ndarray[Any, Any]
@@ -183,7 +184,8 @@ def _arrays_in(saved: Any) -> list[Array]:
                 continue
             seen.add(id(value))
             if isinstance(value, Tensor):
-                found.append(value._array)
+                if value._array.__class__ is not SparseArray:  # which consists of several
+                    found.append(value._array)
             elif isinstance(value, UntypedStorage):
                 found.append(value._bytes())
             else:

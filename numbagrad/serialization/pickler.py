@@ -21,7 +21,9 @@ from ..dtype import from_numpy
 from ..layout import layout, memory_format
 from ..nn.parameter import Buffer, Parameter
 from ..optim.parameter_group import ParameterGroup
+from ..size import Size
 from ..tensor import Tensor
+from ..tensor.sparse_array import SparseArray
 from ..tensor.state import strides_of_nothing
 from ..untyped_storage import UntypedStorage
 from . import rebuilding
@@ -57,7 +59,8 @@ class _Writing:
         if kind in _PLAIN:
             return NotImplemented
         if isinstance(value, Tensor):
-            return self._tensor(value) if _is_reduced_here(kind) else NotImplemented
+            here = _is_reduced_here(kind) or value._array.__class__ is SparseArray
+            return self._tensor(value) if here else NotImplemented
         if kind is DType or kind is memory_format:
             return repr(value).removeprefix("torch.")
         if kind is StorageType:
@@ -69,7 +72,9 @@ class _Writing:
             return rebuilding.layout_of_name, (repr(value),)
         return NotImplemented
 
-    def _tensor(self, tensor: Tensor) -> Any:
+    def _tensor(self, tensor: Any) -> Any:
+        if tensor._array.__class__ is SparseArray:
+            return rebuilding.rebuild_sparse_tensor, (tensor.layout, _parts_of(tensor))
         function, arguments = self._elements(tensor)
         state = _attributes_of(tensor)
         kind = type(tensor)
@@ -118,6 +123,14 @@ class _Call:
 
     def __reduce__(self) -> Any:
         return self.function, self.arguments
+
+
+def _parts_of(tensor: Any) -> tuple[Any, ...]:
+    """The parts of a sparse tensor as torch writes them: places, values, size, if sorted."""
+    size = Size(tensor.shape)
+    if tensor.is_sparse:
+        return tensor._indices(), tensor._values(), size, tensor.is_coalesced()
+    return tensor.crow_indices(), tensor.col_indices(), tensor._values(), size
 
 
 def _strides(written: Any, tensor: Tensor) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import Any
 
 from ..dtype import dtype as DType
-from ..layout import strided
+from ..layout import sparse_coo, sparse_csr, strided
 from ..nn.parameter import Buffer, Parameter
 from ..tensor import Tensor, leaf_of_class
 from ..tensor.copies import rebuilt
@@ -83,10 +83,35 @@ def rebuild_from_type_v2(function: Any, kind: Any, arguments: Any, state: Any) -
     return _with_attributes(made, state)
 
 
+_LAYOUTS = {repr(each): each for each in (strided, sparse_coo, sparse_csr)}
+
+
 def layout_of_name(name: Any) -> Any:
-    """The layout that is called so; there is one."""
-    check(type(name) is str and name == "torch.strided", "tensors are strided here")
-    return strided
+    """The layout that is called so, of those that tensors have here."""
+    check(type(name) is str and name in _LAYOUTS, "tensors are strided, or sparse as COO or CSR")
+    return _LAYOUTS[name]
+
+
+def rebuild_sparse_tensor(kind: Any, data: Any) -> Tensor:
+    """A sparse tensor of its places, its values and its size, which are checked."""
+    check(kind is sparse_coo or kind is sparse_csr, "a sparse tensor is of the layout COO or CSR")
+    check(type(data) is tuple and len(data) in (3, 4), "a sparse tensor has places and values")
+    *tensors, size = data[:3] if kind is sparse_coo else data
+    check(all(isinstance(each, Tensor) for each in tensors), "places and values are tensors")
+    check(isinstance(size, tuple) and all(type(x) is int for x in size), "a size has integers")
+    return _sparse_tensor(kind, (*tensors, size), data[3:] == (True,))
+
+
+def _sparse_tensor(kind: Any, given: tuple[Any, ...], is_coalesced: bool) -> Tensor:
+    from ..sparse import conversion  # which few files need
+
+    try:
+        if kind is sparse_csr:
+            return conversion.sparse_csr_tensor(*given)
+        return conversion.sparse_coo_tensor(*given, is_coalesced=is_coalesced)
+    except (RuntimeError, TypeError) as error:
+        check(False, str(error))
+        raise
 
 
 TENSORS = (rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter,
@@ -158,5 +183,6 @@ def _with_attributes(made: Any, state: Any) -> Any:
 
 __all__ = [
     "TENSORS", "encoded", "layout_of_name", "rebuild_from_type_v2", "rebuild_parameter",
-    "rebuild_parameter_with_state", "rebuild_tensor", "rebuild_tensor_v2", "rebuild_tensor_v3",
+    "rebuild_parameter_with_state", "rebuild_sparse_tensor", "rebuild_tensor",
+    "rebuild_tensor_v2", "rebuild_tensor_v3",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from ..autograd.node import has_no_history
 from ..backend import foreign
 from ..dtype import bfloat16
 from ..executor import capture
+from .sparse_array import SparseArray
 from .state import new_version_cell, under_transformation
 
 if TYPE_CHECKING:
@@ -90,6 +91,11 @@ def leaf_of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any
     """A leaf of class ``cls`` with the memory and the version of ``source``."""
     if requires_grad and source._array.dtype.kind not in "fcV":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    if source._array.__class__ is SparseArray:
+        raise NotImplementedError(
+            f"{cls.__name__}(): numbagrad has sparse tensors as buffers, but no parameters that "
+            "are sparse: let their values be a parameter"
+        )
     alias = tensor_interface.alias(source)
     return rebuilt(cls, alias._array, alias._version_cell, requires_grad, {})
 

@@ -124,8 +124,10 @@ def embedding_bag(
         if ends.size == 1:
             return weight[:0]
     plain = weight._array.__class__ is array.__class__ is np.ndarray
-    if per_sample_weights is None and plain and not scale_grad_by_freq:
-        gather.refuse_sparse_gradient(weight, sparse)
+    is_sparse = gather.has_sparse_gradient(weight, sparse)
+    if is_sparse and mode == "max":
+        raise RuntimeError("embedding_bag: max mode does not support sparse weights")
+    if per_sample_weights is None and plain and not (scale_grad_by_freq or is_sparse):
         if ends is None:
             edges = np.arange(0, array.size + 1, array.shape[1])
             bags = new_tensor(constant(edges))

@@ -16,10 +16,11 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from ...autocast_state import state as autocast
-from ...dispatch import layers
+from ...dispatch import layers, sparse
 from ...dispatch.asking import asking, asking_member, asks
 from ...dispatch.layers import descend
 from ...dispatch.policies import taken_over
+from ...tensor.sparse_array import SparseRead
 from . import errors as argument_errors
 from .dtype_rules import rule_of
 from .errors import Kinds, Right, check_tensors, element_types
@@ -86,16 +87,22 @@ class _Combinations:
 
 def _explained(
     kinds: Kinds, arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception
-) -> tuple[Sequence[Any], dict[str, Any]] | None:
+) -> tuple[Sequence[Any], dict[str, Any], Callable[..., Any] | None] | None:
     """The arguments as the function takes them, if keywords had NumPy's names, or the order of all
-    was an older one; else what is wrong is raised, or None says that ``error`` tells it."""
+    was an older one; else what is wrong is raised, or None says that ``error`` tells it.
+
+    The last result is another function for these arguments: where some are sparse Tensors.
+    """
+    if error.__class__ is SparseRead:
+        instead = sparse.FUNCTIONS.get(kinds.name)
+        return None if instead is None else (arguments, keywords, instead)
     renamed = kinds.in_torchs_names(keywords) if keywords else None
     if renamed is not None:
-        return arguments, renamed
+        return arguments, renamed, None
     if isinstance(error, TypeError):
         older = in_older_order(kinds.name, arguments, keywords, of_tensor=kinds.first == 0)
         if older is not None:
-            return older
+            return *older, None
     argument_errors.explain(kinds, arguments, keywords, error)
     return None
 
@@ -148,7 +155,7 @@ def checked(
             again = _explained(kinds, arguments, keywords, error)
             if again is None:
                 raise
-        return public(*again[0], **again[1])
+        return (again[2] or public)(*again[0], **again[1])
 
     functools.update_wrapper(public, function)
     public.__name__ = name or function.__name__

@@ -22,6 +22,7 @@ from ...executor.plan.forms import Form
 from ...layout import contiguous_format, preserve_format
 from ...number_range import checked_number
 from ...tensor import Tensor
+from ...tensor.sparse_array import SparseArray, could_not_run
 from ...transforms.levels import is_transformed
 from ...transforms.unwrapping import like_samples, new_samples
 from ...type_names import type_name
@@ -111,6 +112,8 @@ def empty_array_like(
 ) -> np.ndarray[Any, Any]:
     """Memory of the shape of ``input``, in the order of its strides unless told otherwise."""
     array = input._array
+    if array.__class__ is SparseArray:
+        raise could_not_run(array, function)
     where = home_of(array) if device is None else backend_for(device)
     kind = numpy_dtype(function, dtype, array.dtype)
     if memory_format is contiguous_format:

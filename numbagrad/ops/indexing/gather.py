@@ -15,6 +15,7 @@ import numpy as np
 from ...autograd.grad_mode import state as grad_mode
 from ...backend import may_share
 from ...dtype import scalar_type_name
+from ...executor import capture
 from ...executor.families import copying
 from ...executor.families import indexing as executor
 from ...executor.families.checks import check_inside
@@ -403,7 +404,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return index_select_operator.launch(input, dim, index)
 
 
-def _embedded_rows(weight: Array, indices: Array) -> Array:
+def embedded_rows(weight: Array, indices: Array) -> Array:
     made = copies.read_rows(weight, 0, indices)
     if made is not None:
         return made
@@ -414,7 +415,7 @@ def _embedded_rows(weight: Array, indices: Array) -> Array:
 
 _embedding = TensorOperator(
     "embedding",
-    lambda weight, indices, padding: _embedded_rows(weight, indices),
+    lambda weight, indices, padding: embedded_rows(weight, indices),
     {
         "weight": lambda grad, weight_shape, indices, padding: embedding_gradient(
             grad, weight_shape, indices, padding
@@ -464,12 +465,9 @@ def embedding_gradient(
     return index_backward(grad, shape, (indices._array,))
 
 
-def refuse_sparse_gradient(weight: Tensor, sparse: bool) -> None:
-    """Raise NotImplementedError if a sparse gradient of a table would be recorded."""
-    if sparse and weight._requires_grad and grad_mode.enabled:
-        raise NotImplementedError(
-            "embedding: sparse gradients are not supported; leave sparse False for a dense one"
-        )
+def has_sparse_gradient(weight: Tensor, sparse: bool) -> bool:
+    """Whether the gradient of a table that is recorded is to be sparse."""
+    return sparse and weight._requires_grad and grad_mode.enabled
 
 
 def embedding(
@@ -482,13 +480,11 @@ def embedding(
     """Rows of a matrix (n, d) at indices of any shape (...), to (..., d).
 
     The row ``padding_idx`` gets no gradient. With ``scale_grad_by_freq`` the gradient of a row is
-    divided by how often it was looked up.
+    divided by how often it was looked up. With ``sparse`` it is a sparse Tensor.
 
     Raises:
         IndexError: if an index is out of range.
-        NotImplementedError: for a sparse gradient.
     """
-    refuse_sparse_gradient(weight, sparse)
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     kind = indices._array.dtype
@@ -499,6 +495,11 @@ def embedding(
             "checking arguments for embedding)"
         )
     positions = _int64("embedding", indices)
+    if sparse and has_sparse_gradient(weight, sparse):
+        from ...sparse.gradients import embedding_of_rows  # which few programs need
+
+        capture.refuse("embedding() with a sparse gradient")
+        return embedding_of_rows(weight, positions, padding_idx, scale_grad_by_freq)
     found = _embedding.launch(weight, positions, padding_idx)
     return _shared_by_frequency(found, positions) if scale_grad_by_freq else found
 

@@ -1,15 +1,15 @@
-"""Methods of Tensor that are of sparse layouts: on strided tensors, which all are, each raises.
+"""Methods of Tensor that are of sparse layouts, on strided tensors.
 
-Those that read a sparse tensor raise torch's error for one that is strided; those that would make
-one say that there is none here.
+Those that read a sparse tensor raise torch's error for one that is strided; those that make one
+are functions of ``sparse/``, which is imported when a program first asks for it.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ...absent import DENSE
 from .registry import method
 
 __all__: list[str] = []
@@ -24,8 +24,8 @@ _EXPECTED = {
     "ccol_indices": "sparse column compressed tensor",
     "row_indices": "sparse column compressed tensor",
 }
-_MAKING = "to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr".split()
-_WRITING = "resize_as_sparse_ sparse_mask sparse_resize_ sparse_resize_and_clear_".split()
+_ABSENT = "to_sparse_bsc to_sparse_bsr to_sparse_csc".split()
+_WRITING = "resize_as_sparse_ sparse_resize_ sparse_resize_and_clear_".split()
 
 
 def _raising(name: str, error: type[Exception], text: str) -> Callable[..., Any]:
@@ -41,9 +41,27 @@ def _raising(name: str, error: type[Exception], text: str) -> Callable[..., Any]
 for _name, _layout in _EXPECTED.items():
     _text = f"{_name} expected {_layout} layout but got Strided"
     method(_name)(_raising(_name, RuntimeError, _text))
+
+
+def _of_sparse_room(name: str) -> Callable[..., Any]:
+    """The function of ``sparse/conversion.py`` that makes a sparse tensor of a dense one."""
+
+    def function(self: Any, *arguments: Any, **options: Any) -> Any:
+        room = importlib.import_module("numbagrad.sparse.conversion")
+        return getattr(room, name)(self, *arguments, **options)
+
+    function.__name__ = name
+    function.__qualname__ = f"Tensor.{name}"
+    function.__doc__ = f"See ``{name}`` of ``sparse/conversion.py``."
+    return function
+
+
 for _name in ("smm", "sspaddmm"):
     _text = "tensor.sspaddmm(...) can only be called on sparse tensors"
     method(_name)(_raising(_name, RuntimeError, _text))
-for _name in (*_MAKING, *_WRITING):
-    _text = f"Tensor.{_name} is not available in numbagrad: {DENSE}"
+for _name in ("to_sparse", "to_sparse_csr", "sparse_mask"):
+    method(_name)(_of_sparse_room(_name))
+method("to_sparse_coo")(_of_sparse_room("to_sparse"))
+for _name in (*_ABSENT, *_WRITING):
+    _text = f"Tensor.{_name} is not available in numbagrad: sparse tensors are of COO and CSR"
     method(_name)(_raising(_name, NotImplementedError, _text))

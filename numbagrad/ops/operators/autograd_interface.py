@@ -12,6 +12,7 @@ import numpy as np
 from ...autograd import tensor_interface
 from ...autograd.writes.inplace import rebase_history
 from ...backend import foreign
+from ...dispatch import sparse
 from ...executor.builtin import LaunchMiss
 from ...executor.families.complex_parts import parts_of_array
 from ...executor.families.conversion import in_order, order_of_dense
@@ -31,12 +32,16 @@ from .pointwise_operator import binary, pointwise
 _add = pointwise("add")
 
 
-def _add_in_place(a: Tensor, b: Tensor) -> None:
+def _add_in_place(a: Tensor, b: Tensor) -> Tensor:
     """``_add.into(a, (a, b))``: the engine does this for every parameter."""
     try:
         _add.write(a, a, b)
     except LaunchMiss:
+        if sparse.are_among((a, b)):
+            made: Tensor | None = sparse.WRITES["add"](a, a, b)
+            return a if made is None else made
         _add.into(a, (a, b))
+    return a
 
 
 #: A one of each dtype: a copy costs a tenth of what ``np.ones_like`` does.

@@ -20,7 +20,7 @@ from ...autograd.node import Node, edge_of, new_node, produce
 from ...autograd.saved import save, save_output
 from ...autograd.writes.inplace import apply_inplace, before_write
 from ...backend import is_array
-from ...dispatch import descent, layers
+from ...dispatch import descent, layers, sparse
 from ...dispatch.bits import COMPLEX, INTERCEPTED, TRANSFORMED
 from ...dtype import python_number, scalar_dtype
 from ...executor.builtin import LaunchMiss
@@ -368,6 +368,9 @@ class PointwiseOperator(Operator):
             apply_inplace(output, self, operands)
             return
         before_write(output)
+        if sparse.are_among((output, *operands)):
+            sparse.write(self, output, operands)
+            return
         self.run_into(output._array, [_array_of(x) for x in operands])
         tensors.bump_version(output)
 
