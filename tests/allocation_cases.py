@@ -378,8 +378,8 @@ def operators() -> Iterator[Case]:
         run()
         yield Case(text, run, names, python, watched)
     moved = torch.zeros(4, 300).index_add(0, index, plain[:3])._array
-    add = HandWrittenKernel("kernels.indexing.elements", "index_add_float32")
-    words = moved, np.ones((3, 300), np.float32), index._array, 4, 3, 300
+    add = HandWrittenKernel("kernels.indexing.writes", "scatter_rows_sum_float32")
+    words = moved, np.ones((3, 300), np.float32), index._array, 4, 3, 300, 1
     add.launch(300, 1000, *words)
     launch_hand_written = add._run
     assert launch_hand_written is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pathlib
 import re
 
@@ -66,3 +67,49 @@ def test_no_file_of_the_package_is_long():
         if lines > 600:
             long[str(path.relative_to(ROOT))] = lines
     assert not long
+
+
+# --- imports --------------------------------------------------------------------------------------
+
+
+def modules_of_the_package():
+    paths = (ROOT / "numbagrad").rglob("*.py")
+    return {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in paths}
+
+
+def imported_by(node, package):
+    """Dotted names that are imported, in functions too; what is for annotations alone is not."""
+    if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+        return
+    if isinstance(node, ast.Import):
+        yield from (each.name.split(".") for each in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        start = package[: len(package) + 1 - node.level] if node.level else []
+        base = start + (node.module.split(".") if node.module else [])
+        yield from (base + [each.name] for each in node.names)
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield from imported_by(child, package)
+
+
+def test_no_files_import_each_other_in_a_circle():
+    modules = modules_of_the_package()
+
+    def found(name):
+        """The file of a dotted name, which may end in what a file defines."""
+        for parts in (name, name[:-1]):
+            for tail in ([], ["__init__"]):
+                if (module := ".".join(parts + tail)) in modules:
+                    return module
+        return None
+
+    imports = {}
+    for module, path in modules.items():
+        package = module.split(".")[:-1]
+        names = {found(x) for x in imported_by(ast.parse(path.read_text()), package)}
+        above = {".".join([*package[:k], "__init__"]) for k in range(len(package) + 1)}
+        imports[module] = names - above - {None, module}
+    # Files that import none of those left belong to no circle.
+    while done := {module for module, names in imports.items() if not names}:
+        imports = {module: names - done for module, names in imports.items() if module not in done}
+    assert not imports

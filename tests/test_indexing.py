@@ -12,7 +12,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad.autograd import gradcheck, gradgradcheck
-from numbagrad.kernels.indexing import elements
+from numbagrad.kernels.indexing import reads
 
 Build = Callable[[Any], Any]
 
@@ -454,8 +454,8 @@ def test_rows_are_read_in_any_cut(shape, inner):
     source = draw.integers(0, 1 << 30, (outer, 11, inner)).astype(np.int32)
     index = draw.integers(0, 11, (outer, count, inner))
     cases = (
-        (elements.gather, index, np.take_along_axis(source, index, 1)),
-        (elements.index_select, index[0, :, 0].copy(), source[:, index[0, :, 0]]),
+        (reads.gather, index, np.take_along_axis(source, index, 1)),
+        (reads.index_select, index[0, :, 0].copy(), source[:, index[0, :, 0]]),
     )
     for kernel, given, expected in cases:
         made = np.zeros(expected.shape, np.int32)

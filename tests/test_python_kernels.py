@@ -208,7 +208,7 @@ def many_units():
         (sparse_products, {"kernels.sparse.product"}),
         (samples_of_a_grid, {"kernels.interpolation.sampling"}),
         (checks, {"kernels.losses.checks"}),
-        (half_precision, {"Pointwise", "Reduce", "Rowwise", "kernels.indexing.elements"}),
+        (half_precision, {"Pointwise", "Reduce", "Rowwise", "kernels.indexing.reads"}),
         (many_units, {"Product", "Reduce", "Rowwise"}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

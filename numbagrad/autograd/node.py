@@ -83,6 +83,16 @@ def edge_of(tensor: Any) -> tuple[Any, int] | None:
     return (tensor, 0) if grad_fn is None else (grad_fn, tensor._output_nr)
 
 
+def _show_saved(node: Node, position: int) -> Any:
+    raise AssertionError("autograd/hooks/saved_hooks.py is not loaded")
+
+
+def register_saved_tensor(show_saved: Callable[[Node, int], Any]) -> None:
+    """Set the function that shows the saved tensor of a node at a position as users see it."""
+    global _show_saved
+    _show_saved = show_saved
+
+
 class Node:
     """One recorded operation. Subclasses are named as torch's nodes and implement ``backward``.
 
@@ -273,8 +283,6 @@ class Node:
         return self._saved_field(*found, raw)
 
     def _saved_field(self, kind: str, what: Any, raw: bool) -> Any:
-        from .hooks.saved_hooks import SavedTensor
-
         if kind == "value":
             return what()
         if kind == "tensors":
@@ -282,7 +290,7 @@ class Node:
                 raise RuntimeError(FREED)
             return tuple([self._saved_field("tensor", position, raw) for position in what])
         if raw:
-            return SavedTensor.of(self, what)
+            return _show_saved(self, what)
         return None if what is None else self._unpack_entry(what)
 
     def __dir__(self) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from ..nn.module import Module
 from ..tensor import Tensor
 from .call_capture import CallCapture
 from .captured_call import CapturedCall
-from .function import CompiledFunction, warn
+from .captured_function import CapturedFunction, Frames
+from .delayed_warnings import warn
 from .splitting import FunctionSource, PieceSource, Split
 
 #: Lines that a function may be cut at.
@@ -29,9 +30,6 @@ _MOST_LINES = 32
 _FEWEST_OPERATIONS = 4
 #: Objects that a piece may be given in one place, each with programs of its own.
 _MOST_OBJECTS = 4
-
-#: Code that was running, and the line it was at, from the inside out.
-Frames = Sequence[tuple[types.CodeType, int]]
 
 
 class BrokenFunction:
@@ -174,7 +172,7 @@ def _has_hooks(function: Any) -> bool:
     return any(own) or module_hooks.EVERY_MODULE.of_calls
 
 
-class Piece(CompiledFunction):
+class Piece(CapturedFunction):
     """A run of statements of a function, compiled."""
 
     _is_piece = True

@@ -16,6 +16,7 @@ from ..executor.explain import explain as explain_kernels
 from ..executor.pair import Pair
 from ..program.explanation import Description, describe
 from .captured_call import CapturedCall
+from .captured_function import CapturedFunction
 from .function import CompiledFunction
 from .module import OptimizedModule
 from .operator_explanation import with_backward
@@ -87,7 +88,7 @@ def explaining(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _explanation(
-    name: str, result: Any, captured: CapturedCall | None, compiled: CompiledFunction
+    name: str, result: Any, captured: CapturedCall | None, compiled: CapturedFunction
 ) -> ProgramExplanation:
     if captured is None:
         return ProgramExplanation(name, result, None, reason=compiled.reason)

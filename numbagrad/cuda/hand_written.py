@@ -20,7 +20,7 @@ from .kernels import ctc_loss, lifted, nll_loss
 from .kernels import indexing as texts
 from .launches import Launch, LaunchArgs, blocks_for
 
-_INDEXING, _CHECKS = "kernels.indexing.elements", "kernels.losses.checks"
+_READS, _CHECKS = "kernels.indexing.reads", "kernels.losses.checks"
 _NLL_LOSS, _CTC = "kernels.losses.nll_loss", "kernels.losses.ctc_loss"
 
 
@@ -220,8 +220,8 @@ def _ctc(role: str, kind: str, total: int, given: Sequence[Any]) -> list[Launch]
 
 #: By module and name, without the dtype or size behind it.
 _OWN: dict[tuple[str, str], Callable[[str, int, Sequence[Any]], list[Launch]]] = {
-    (_INDEXING, "gather"): functools.partial(_read, _gather),
-    (_INDEXING, "index_select"): functools.partial(_read, _index_select),
+    (_READS, "gather"): functools.partial(_read, _gather),
+    (_READS, "index_select"): functools.partial(_read, _index_select),
     (_NLL_LOSS, "factors"): _factors,
     (_NLL_LOSS, "elements"): _elements,
     (_NLL_LOSS, "total"): _total,

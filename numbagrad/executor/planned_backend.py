@@ -29,7 +29,7 @@ from .plan.spaces import around
 Array = Any
 Shape = tuple[int, ...]
 
-_INDEXING = "kernels.indexing.elements"
+_READS, _WRITES = "kernels.indexing.reads", "kernels.indexing.writes"
 
 
 @functools.cache
@@ -259,7 +259,7 @@ class PlannedBackend(Backend):
         source = self.in_order(array[tuple(key)])
         outer, count, inner = around(index.shape, dim)
         launch_args = made, source, self.in_order(index), source.shape[dim], count, inner
-        self.kernel(_INDEXING, f"gather_{array.itemsize}", outer * count, launch_args)
+        self.kernel(_READS, f"gather_{array.itemsize}", outer * count, launch_args)
         return made
 
     def index_select(self, array: Array, dim: int, index: Array) -> Array:
@@ -272,7 +272,7 @@ class PlannedBackend(Backend):
         shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :])
         made = self.new(contiguous(shape, array.dtype), array)
         launch_args = made, self.in_order(array), self.in_order(index), size, index.size, inner
-        self.kernel(_INDEXING, f"index_select_{array.itemsize}", outer * index.size, launch_args)
+        self.kernel(_READS, f"index_select_{array.itemsize}", outer * index.size, launch_args)
         return made
 
     def scatter_add(self, output: Array, dim: int, index: Array, source: Array) -> None:
@@ -281,20 +281,20 @@ class PlannedBackend(Backend):
             output, index, source = [x.reshape(1) for x in (output, index, source)]
         key = [slice(size) for size in index.shape]
         part = output[tuple([slice(None) if d == dim else x for d, x in enumerate(key)])]
-        self._add("scatter_add", part, dim, index, source[tuple(key)], index.shape[dim])
+        self._add("scatter", part, dim, index, source[tuple(key)], index.shape[dim])
 
     def index_add(self, output: Array, dim: int, index: Array, source: Array) -> None:
         """See :class:`Backend`; in the order of the indices."""
-        self._add("index_add", output, dim, index, source, index.size)
+        self._add("scatter_rows", output, dim, index, source, index.size)
 
     def _add(
         self, name: str, output: Array, dim: int, index: Array, source: Array, count: int
     ) -> None:
         ordered = self.in_order(output)
         outer, size, inner = around(ordered.shape, dim)
-        name = f"{name}_{name_of(output.dtype)}"
-        launch_args = ordered, self.in_order(source), self.in_order(index), size, count, inner
-        self.kernel(_INDEXING, name, outer * inner, launch_args)
+        name = f"{name}_sum_{name_of(output.dtype)}"
+        launch_args = ordered, self.in_order(source), self.in_order(index), size, count, inner, 1
+        self.kernel(_WRITES, name, outer * inner, launch_args)
         if ordered is not output:
             self.copy(output, ordered)
 

@@ -41,7 +41,7 @@ class ReadTable(Table):
 
 
 class ReadArguments(Record):
-    """Packed arguments of kernels that read by index arrays (``kernels/indexing/elements.py``)."""
+    """Packed arguments of kernels that read by index arrays (``kernels/indexing/reads.py``)."""
 
     output = Word()
     array = Word()

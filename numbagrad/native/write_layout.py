@@ -11,7 +11,7 @@ class WriteTable(Table):
 
 
 class WriteArguments(Record):
-    """Packed arguments of the kernels of ``kernels/indexing/writes.py``; others read fewer."""
+    """Packed arguments of the kernels of ``kernels/indexing/writes.py``."""
 
     output = Word()
     source = Word()

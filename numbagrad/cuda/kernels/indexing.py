@@ -1,6 +1,6 @@
 """Elements by index: a thread for each element that is read.
 
-Parameters are those of the kernels of these names in ``numbagrad.kernels.indexing.elements``, and
+Parameters are those of the kernels of these names in ``numbagrad.kernels.indexing.reads``, and
 the number of rows. Writes go by sorted indices: the thread at the first of equal ones handles all
 of these, in the order that they were given in, so that bits do not change and no two threads meet.
 Whether indices are in bounds was not waited for (``cuda/asserts.py``), so kernels read and write

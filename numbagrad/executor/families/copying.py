@@ -76,7 +76,7 @@ def _reading_table(kernel: str) -> ReadTable:
     table.runtime = runtime().address
     table.grain = _GRAIN
     for position in range(4):
-        address = library.hand_written("kernels.indexing.elements", f"{kernel}_{1 << position}")
+        address = library.hand_written("kernels.indexing.reads", f"{kernel}_{1 << position}")
         table.kernels[position] = address
     return table
 

@@ -1,7 +1,7 @@
 """Views and indexed copies of ndarrays, as native launchers where Python would be slow.
 
 Called by the views of ``ops/`` (expand, parts, strided) and by ``ops/indexing/items.py``,
-``gather.py`` and ``scatter.py``; runs what ``kernels/indexing/elements.py`` holds.
+``gather.py`` and ``scatter.py``; runs what ``kernels/indexing/`` holds.
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ _GRAIN = 32768  # elements that are worth a thread of their own
 
 @functools.cache
 def _kernel(name: str) -> HandWrittenKernel:
-    return HandWrittenKernel("kernels.indexing.elements", name)
+    return HandWrittenKernel("kernels.indexing.reads", name)
 
 
 @functools.cache
-def _adding(name: str, kind: np.dtype[Any]) -> HandWrittenKernel:
-    return HandWrittenKernel("kernels.indexing.elements", f"{name}_{name_of(kind)}", updates=1)
+def _writing(name: str) -> HandWrittenKernel:
+    return HandWrittenKernel("kernels.indexing.writes", name, updates=1)
 
 
 @functools.cache
@@ -222,8 +222,8 @@ def scatter_add(output: Array, dim: int, index: Array, source: Array) -> None:
     index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
     outer, count, inner = around(index.shape, dim)
     size = dense.shape[dim] if dense.ndim else 1
-    kernel = _adding("scatter_add", output.dtype)
-    kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
+    kernel = _writing(f"scatter_sum_{name_of(output.dtype)}")
+    kernel(outer * inner, _grain(count), dense, source, index, size, count, inner, 1)
     tell("scatter_add", output.dtype, kernel)
     if dense is not part:
         part[...] = dense
@@ -245,9 +245,9 @@ def index_add(output: Array, dim: int, index: Array, source: Array) -> None:
     dense = np.ascontiguousarray(output)
     index, source = np.ascontiguousarray(index), np.ascontiguousarray(source)
     outer, size, inner = around(dense.shape, dim)
-    kernel = _adding("index_add", output.dtype)
+    kernel = _writing(f"scatter_rows_sum_{name_of(output.dtype)}")
     count = index.size
-    kernel(outer * inner, _grain(count), dense, source, index, size, count, inner)
+    kernel(outer * inner, _grain(count), dense, source, index, size, count, inner, 1)
     tell("index_add", output.dtype, kernel)
     if dense is not output:
         output[...] = dense.reshape(output.shape)
@@ -307,11 +307,6 @@ def _write_parts(name: str, output: Array, dim: int, index: Array, source: Any) 
     _write_at(name, target, target, dim, spread, parts)
 
 
-@functools.cache
-def _writing(name: str) -> HandWrittenKernel:
-    return HandWrittenKernel("kernels.indexing.writes", name, updates=1)
-
-
 def reduce(output: Array, dim: int, index: Array, source: Array, how: str) -> None:
     """Reduce ``source`` into ``output`` by "prod", "amax" or "amin" at the indices along ``dim``.
 
@@ -326,7 +321,7 @@ def reduce(output: Array, dim: int, index: Array, source: Array, how: str) -> No
     outer, count, inner = around(index.shape, dim)
     size = dense.shape[dim]
     rows = rows_of(index, dim)
-    name = "reduce" if rows is None else "reduce_rows"
+    name = "scatter" if rows is None else "scatter_rows"
     index = np.ascontiguousarray(index if rows is None else rows)
     kernel = _writing(f"{name}_{how}_{name_of(dense.dtype)}")
     kernel(outer * inner, _grain(count), dense, source, index, size, count, inner, 1)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...backend import foreign
 from ...dtype import name_of
+from ...kernels.interpolation.layout import Geometry
 from .. import capture
 from ..hand_written import HandWrittenKernel
 from ..memory.arrays import constant, in_c_order, new_array
@@ -145,16 +146,13 @@ def _geometry(
     shape: tuple[int, ...], samples: int, mode: int, padding: int, align_corners: bool
 ) -> Array:
     """The words that ``kernels/interpolation/sampling.py`` reads, for an input of a shape."""
-    sizes = (1,) * (5 - len(shape)) + shape[2:]
-    made = np.array(
-        [
-            len(shape) - 2, *sizes, shape[1], samples, padding, align_corners, mode == 1,
-            _CHANNELS_TOGETHER,
-        ],
-        np.int64,
-    )  # fmt: skip
-    made.flags.writeable = False
-    return made
+    made = Geometry()
+    made.rank, made.channels, made.samples = len(shape) - 2, shape[1], samples
+    made.depth, made.height, made.width = (1,) * (5 - len(shape)) + shape[2:]
+    made.nearest, made.padding, made.corners = mode == 1, padding, align_corners
+    made.block = _CHANNELS_TOGETHER
+    made.words.flags.writeable = False
+    return made.words
 
 
 def _sampling(

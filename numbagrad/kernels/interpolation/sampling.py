@@ -23,16 +23,13 @@ from ...codegen.intrinsics import (
 from ...codegen.kernel import Values, element, kernel, variable
 from ..dtypes import dtypes
 from ..packing import Arguments, Elements
-
-#: Words of the geometry: sizes are three, and begin with 1 for images.
-RANK, SIZES, CHANNELS, SAMPLES, PADDING, CORNERS, NEAREST, BLOCK = 0, 1, 4, 5, 6, 7, 8, 9
-ZEROS, BORDER, REFLECTION = 0, 1, 2
+from .layout import REFLECTION, ZEROS, Geometry
 
 #: The elements that a sample takes, on the stack: offsets, weights, and by coordinate how these
 #: grow with it. There are eight at most.
 _OFFSETS, _WEIGHTS, _SLOPES, _WORDS = 0, 8, 16, 40
 
-along, write_taps = variable("along"), variable("write_taps")
+around, write_taps = variable("around"), variable("write_taps")
 size_of, zero, one = variable("size_of"), variable("zero"), variable("one")
 
 
@@ -92,32 +89,46 @@ def _values(name: str) -> Values:
         return at, one - share if first else -one, share if second else -one, slope
 
     @subroutine(fastmath=())
-    def write_taps(taps, offset, line, layer, x0, x1, dx, y0, y1, dy, z0, z1, dz):
+    def around(place, shape):
+        """The first element that a sample takes, and weights and slopes by coordinate."""
+        padding, corners, nearest = shape.padding, shape.corners, shape.nearest
+        width, height = shape.width, shape.height
+        x, x0, x1, dx = along(load(place, 0, element), width, padding, corners, nearest)
+        y, y0, y1, dy = along(load(place, 1, element), height, padding, corners, nearest)
+        z, z0, z1, dz = 0, one, -one, zero
+        if shape.rank == 3:
+            z, z0, z1, dz = along(load(place, 2, element), shape.depth, padding, corners, nearest)
+        return (z * height + y) * width + x, (x0, x1, dx), (y0, y1, dy), (z0, z1, dz)
+
+    @subroutine(fastmath=())
+    def write_taps(taps, shape, offset, of_x, of_y, of_z):
         """Write the elements that a sample takes, and return how many there are."""
         weights, slopes = taps + _WEIGHTS * 8, taps + _SLOPES * 8
+        line, layer = shape.width, shape.height * shape.width
+        (x0, x1, dx), (y0, y1, dy), (z0, z1, dz) = of_x, of_y, of_z
         count = 0
         for k in range(2):
-            of_z = z1 if k else z0
-            if of_z < zero:
+            z = z1 if k else z0
+            if z < zero:
                 continue
             for j in range(2):
-                of_y = y1 if j else y0
-                if of_y < zero:
+                y = y1 if j else y0
+                if y < zero:
                     continue
                 for i in range(2):
-                    of_x = x1 if i else x0
-                    if of_x < zero:
+                    x = x1 if i else x0
+                    if x < zero:
                         continue
                     store(taps, count, offset + k * layer + j * line + i, int64)
-                    store(weights, count, of_z * of_y * of_x, element)
-                    store(slopes, count, of_z * of_y * (dx if i else -dx), element)
-                    store(slopes, 8 + count, of_z * of_x * (dy if j else -dy), element)
-                    store(slopes, 16 + count, of_y * of_x * (dz if k else -dz), element)
+                    store(weights, count, z * y * x, element)
+                    store(slopes, count, z * y * (dx if i else -dx), element)
+                    store(slopes, 8 + count, z * x * (dy if j else -dy), element)
+                    store(slopes, 16 + count, y * x * (dz if k else -dz), element)
                     count += 1
         return count
 
     return {
-        "element": element, "zero": zero, "one": one, "size_of": bytes_of, "along": along,
+        "element": element, "zero": zero, "one": one, "size_of": bytes_of, "around": around,
         "write_taps": write_taps,
     }  # fmt: skip
 
@@ -148,42 +159,34 @@ class Followed(Arguments):
 def sample(args, lo, hi):
     """output[n, c, s] = the elements of source[n, c] around grid[n, s]; a unit is a sample."""
     given = Sampled(args)
-    output, source, grid, geometry = given.output, given.source, given.grid, given.geometry
-    rank, depth = load(geometry, RANK, int64), load(geometry, SIZES, int64)
-    height, width = load(geometry, SIZES + 1, int64), load(geometry, SIZES + 2, int64)
-    channels, samples = load(geometry, CHANNELS, int64), load(geometry, SAMPLES, int64)
-    padding, corners = load(geometry, PADDING, int64), load(geometry, CORNERS, int64)
-    nearest = load(geometry, NEAREST, int64)
-    size = depth * height * width
+    output, source, grid = given.output, given.source, given.grid
+    shape = Geometry(given.geometry)
+    rank, channels, samples = shape.rank, shape.channels, shape.samples
+    size = shape.depth * shape.height * shape.width
     taps = address_of_stack(_WORDS)
     weights = taps + _WEIGHTS * 8
     n = lo // samples
     s = lo - n * samples
     place = grid + lo * rank * size_of
     for _ in range(lo, hi):
-        x, x0, x1, dx = along(load(place, 0, element), width, padding, corners, nearest)
-        y, y0, y1, dy = along(load(place, 1, element), height, padding, corners, nearest)
-        z, z0, z1, dz = 0, one, -one, zero
-        if rank == 3:
-            z, z0, z1, dz = along(load(place, 2, element), depth, padding, corners, nearest)
-        offset = (z * height + y) * width + x
+        offset, of_x, of_y, of_z = around(place, shape)
         place += rank * size_of
         plane = source + n * channels * size * size_of
         into = n * channels * samples + s
+        (x0, x1, _), (y0, y1, _) = of_x, of_y
         if min(min(x0, x1), min(y0, y1)) >= zero and rank == 2:
             of_a, of_b, of_c, of_d = x0 * y0, x1 * y0, x0 * y1, x1 * y1
+            below = offset + shape.width
             for _ in range(channels):
                 total = of_a * load(plane, offset, element)
                 total += of_b * load(plane, offset + 1, element)
-                total += of_c * load(plane, offset + width, element)
-                total += of_d * load(plane, offset + width + 1, element)
+                total += of_c * load(plane, below, element)
+                total += of_d * load(plane, below + 1, element)
                 store(output, into, total, element)
                 plane += size * size_of
                 into += samples
         else:
-            count = write_taps(
-                taps, offset, width, height * width, x0, x1, dx, y0, y1, dy, z0, z1, dz
-            )
+            count = write_taps(taps, shape, offset, of_x, of_y, of_z)
             for _ in range(channels):
                 total = zero
                 for tap in range(count):
@@ -201,14 +204,11 @@ def sample(args, lo, hi):
 def spread(args, lo, hi):
     """The adjoint of ``sample`` by its source; a unit is a block of channels of one n."""
     given = Sampled(args)
-    output, source, grid, geometry = given.output, given.source, given.grid, given.geometry
-    rank, depth = load(geometry, RANK, int64), load(geometry, SIZES, int64)
-    height, width = load(geometry, SIZES + 1, int64), load(geometry, SIZES + 2, int64)
-    channels, samples = load(geometry, CHANNELS, int64), load(geometry, SAMPLES, int64)
-    padding, corners = load(geometry, PADDING, int64), load(geometry, CORNERS, int64)
-    nearest = load(geometry, NEAREST, int64)
-    size = depth * height * width
-    block = load(geometry, BLOCK, int64)
+    output, source, grid = given.output, given.source, given.grid
+    shape = Geometry(given.geometry)
+    rank, channels, samples = shape.rank, shape.channels, shape.samples
+    size = shape.depth * shape.height * shape.width
+    block = shape.block
     blocks = (channels + block - 1) // block
     taps = address_of_stack(_WORDS)
     weights = taps + _WEIGHTS * 8
@@ -221,16 +221,9 @@ def spread(args, lo, hi):
             store(start, i, zero, element)
         place = grid + n * samples * rank * size_of
         for s in range(samples):
-            x, x0, x1, dx = along(load(place, 0, element), width, padding, corners, nearest)
-            y, y0, y1, dy = along(load(place, 1, element), height, padding, corners, nearest)
-            z, z0, z1, dz = 0, one, -one, zero
-            if rank == 3:
-                z, z0, z1, dz = along(load(place, 2, element), depth, padding, corners, nearest)
-            offset = (z * height + y) * width + x
+            offset, of_x, of_y, of_z = around(place, shape)
             place += rank * size_of
-            count = write_taps(
-                taps, offset, width, height * width, x0, x1, dx, y0, y1, dy, z0, z1, dz
-            )
+            count = write_taps(taps, shape, offset, of_x, of_y, of_z)
             plane = start
             of = (n * channels + first) * samples + s
             for _ in range(end - first):
@@ -247,28 +240,19 @@ def spread(args, lo, hi):
 def follow_grid(args, lo, hi):
     """The gradient of ``sample`` by its grid; a unit is a sample."""
     given = Followed(args)
-    output, grad, source = given.output, given.grad, given.source
-    grid, geometry = given.grid, given.geometry
-    rank, depth = load(geometry, RANK, int64), load(geometry, SIZES, int64)
-    height, width = load(geometry, SIZES + 1, int64), load(geometry, SIZES + 2, int64)
-    channels, samples = load(geometry, CHANNELS, int64), load(geometry, SAMPLES, int64)
-    padding, corners = load(geometry, PADDING, int64), load(geometry, CORNERS, int64)
-    nearest = load(geometry, NEAREST, int64)
-    size = depth * height * width
+    output, grad, source, grid = given.output, given.grad, given.source, given.grid
+    shape = Geometry(given.geometry)
+    rank, channels, samples = shape.rank, shape.channels, shape.samples
+    size = shape.depth * shape.height * shape.width
     taps, sums = address_of_stack(_WORDS), address_of_stack(8)
     slopes = taps + _SLOPES * 8
     n = lo // samples
     s = lo - n * samples
     place = grid + lo * rank * size_of
     for at in range(lo, hi):
-        x, x0, x1, dx = along(load(place, 0, element), width, padding, corners, nearest)
-        y, y0, y1, dy = along(load(place, 1, element), height, padding, corners, nearest)
-        z, z0, z1, dz = 0, one, -one, zero
-        if rank == 3:
-            z, z0, z1, dz = along(load(place, 2, element), depth, padding, corners, nearest)
-        offset = (z * height + y) * width + x
+        offset, of_x, of_y, of_z = around(place, shape)
         place += rank * size_of
-        count = write_taps(taps, offset, width, height * width, x0, x1, dx, y0, y1, dy, z0, z1, dz)
+        count = write_taps(taps, shape, offset, of_x, of_y, of_z)
         for tap in range(count):
             store(sums, tap, zero, element)
         plane = source + n * channels * size * size_of

@@ -27,16 +27,16 @@ from ...formula.trace import parameters
 from ...tensor import Tensor, new_tensor
 from ..operators.definition import ComplexRule, PointwiseDefinition, Refused
 from ..operators.gradient_rule import second_name
-from ..operators.pointwise_operator import PointwiseOperator
+from ..operators.pointwise_operator import PointwiseOperator, register_complex
 from ..operators.pointwise_operator import is_complex as has_parts
 
-__all__ = ["derived", "variant_of"]
+__all__ = ["derived"]
 
 #: Gives the lifted gradient of an input, or the lifted tangent that given ones add up to.
 Derivative = Callable[..., Any]
 
 
-def variant_of(operator: PointwiseOperator, operands: Sequence[Any]) -> ComplexOperator:
+def _variant_of(operator: PointwiseOperator, operands: Sequence[Any]) -> ComplexOperator:
     """The variant of ``operator`` for operands of these kinds, some of them complex.
 
     Raises:
@@ -54,6 +54,9 @@ def variant_of(operator: PointwiseOperator, operands: Sequence[Any]) -> ComplexO
             raise refused(operator.name, promoted(arrays))
         variant = operator.variants[kinds] = _lifted(definition, rule, kinds)
     return variant
+
+
+register_complex(_variant_of)
 
 
 def _value(name: str, is_complex: bool) -> Any:

@@ -170,8 +170,6 @@ class _Chain:
 
 def _composed(rules: Sequence[GradientRule]) -> Any:
     """The operator that computes the gradients of a chain, and last the one that is passed on."""
-    from .pointwise_operator import PointwiseOperator  # which is built on this folder's rules
-
     inputs = ["grad"]
     outputs, passed = [symbol("grad")], []
     for stage, rule in enumerate(rules):
@@ -185,4 +183,4 @@ def _composed(rules: Sequence[GradientRule]) -> Any:
         outputs = list(formula.substitute({first: outputs[0], **replacements}, inputs).outputs)
     name = "_".join([rule.operator.name for rule in rules])
     definition = PointwiseDefinition(f"{name}_backward", None)  # type: ignore[arg-type]
-    return PointwiseOperator(definition, formula=Formula(inputs, [*outputs, *passed]))
+    return rules[0].operator.of_formula(definition, Formula(inputs, [*outputs, *passed]))

@@ -226,9 +226,7 @@ class GradientRule:
             grad_fn=second_name(definition.grad_fn),
         )
         formula = _renamed(inputs, outputs, self.operator.formula.inputs)
-        from .pointwise_operator import PointwiseOperator  # which is built on this file
-
-        return PointwiseOperator(derived, formula=formula)
+        return self.operator.of_formula(derived, formula)
 
     def passed(self, grad: Tensor) -> tuple[Any, ...]:
         """The gradients where all of them are the incoming one."""

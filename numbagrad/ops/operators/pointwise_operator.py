@@ -207,9 +207,12 @@ class PointwiseOperator(Operator):
 
     def variant(self, operands: Sequence[Any]) -> PointwiseOperator:
         """This operator for operands of which some, or the output, are complex."""
-        from ..complex.complex_operator import variant_of
+        return _variant_of(self, operands)
 
-        return variant_of(self, operands)
+    @staticmethod
+    def of_formula(definition: PointwiseDefinition, formula: Any) -> PointwiseOperator:
+        """An operator that is derived from others, whose formula is there already."""
+        return PointwiseOperator(definition, formula=formula)
 
     def rule(self, needed: tuple[int | None, ...]) -> GradientRule:
         """The gradient rule for the operands that need a gradient."""
@@ -390,6 +393,18 @@ class PointwiseOperator(Operator):
         before_write(output)
         self.program.into(*map(_array_of, operands), output._array)
         tensors.bump_version(output)
+
+
+def _variant_of(operator: PointwiseOperator, operands: Sequence[Any]) -> PointwiseOperator:
+    raise AssertionError("ops/complex is not loaded")
+
+
+def register_complex(
+    variant_of: Callable[[PointwiseOperator, Sequence[Any]], PointwiseOperator],
+) -> None:
+    """Set the function that finds the variant of an operator for complex operands."""
+    global _variant_of
+    _variant_of = variant_of
 
 
 @functools.cache

@@ -1,19 +1,16 @@
-"""Kernels that read and write elements chosen by index arrays.
+"""Kernels that read elements chosen by index arrays.
 
 ``executor/families/indexing.py`` compiles these by name; they have the uniform entry of a kernel.
-Imported only to compile.
-
 They see contiguous arrays as (outer, size, inner), the middle dimension being the indexed one.
-Those that add run over columns (outer, inner), so that each element is added to by one thread in
-the order of the indices: the result has the same bits for any number of threads.
+Imported only to compile.
 """
 
 from __future__ import annotations
 
-from ...codegen.intrinsics import int64, load, load_apart, store, store_apart
-from ...codegen.kernel import element, kernel, real
+from ...codegen.intrinsics import int64, load_apart, store_apart
+from ...codegen.kernel import element, kernel
 from ...codegen.record import Word
-from ..dtypes import NUMBERS, dtypes
+from ..dtypes import dtypes
 from ..packing import Arguments, Elements
 
 
@@ -28,7 +25,7 @@ class Indexed(Arguments):
     inner = Word()
 
 
-# Moving elements takes a kernel for each size, adding them one for each dtype.
+# Moving elements takes a kernel for each size of one.
 _SIZES = dict(zip("1248", dtypes("int8 int16 int32 int64").values(), strict=True))
 
 
@@ -81,54 +78,3 @@ def index_select(args, lo, hi):
                     store_apart(output, row * inner + i, value, element, 1)
         lo = end
         outer += 1
-
-
-@kernel(variants=NUMBERS, takes=Indexed)
-def scatter_add(args, lo, hi):
-    """output[o, index[o, k, i], i] += source[o, k, i], over columns (o, i)."""
-    given = Indexed(args)
-    output, source, index = given.output, given.source, given.index
-    size, count, inner = given.size, given.count, given.inner
-    while lo < hi:
-        outer = lo // inner
-        first = lo - outer * inner
-        last = min(inner, first + hi - lo)
-        start = outer * size * inner
-        if inner == 1:
-            for at in range(outer * count, (outer + 1) * count):
-                position = start + load(index, at, int64)
-                value = load(output, position, element) + load(source, at, element)
-                store(output, position, real(value), element)
-        else:
-            for k in range(count):
-                row = (outer * count + k) * inner
-                for i in range(first, last):
-                    position = start + load(index, row + i, int64) * inner + i
-                    value = load(output, position, element) + load(source, row + i, element)
-                    store(output, position, real(value), element)
-        lo += last - first
-
-
-@kernel(variants=NUMBERS, takes=Indexed)
-def index_add(args, lo, hi):
-    """output[o, index[k], i] += source[o, k, i], over columns (o, i)."""
-    given = Indexed(args)
-    output, source, index = given.output, given.source, given.index
-    size, count, inner = given.size, given.count, given.inner
-    while lo < hi:
-        outer = lo // inner
-        first = lo - outer * inner
-        last = min(inner, first + hi - lo)
-        if inner == 1:
-            for k in range(count):
-                position = outer * size + load(index, k, int64)
-                value = load(output, position, element) + load(source, outer * count + k, element)
-                store(output, position, real(value), element)
-        else:
-            for k in range(count):
-                row = (outer * count + k) * inner
-                position = (outer * size + load(index, k, int64)) * inner
-                for i in range(first, last):
-                    value = load(output, position + i, element) + load(source, row + i, element)
-                    store(output, position + i, real(value), element)
-        lo += last - first
