@@ -31,6 +31,22 @@ def test_every_file_that_is_named_exists(page):
     assert not missing
 
 
+def test_every_room_is_in_the_table():
+    """Each file and folder of the package, but those that are torch's paths by their first line."""
+    text = (ROOT / "docs" / "design.md").read_text()
+    table = text[text.index("## The rooms") : text.index("## A family in three rooms")]
+    named = {name.rstrip("/") for name in re.findall(r"`([\w/.]+)`", table)}
+    missing = []
+    for path in (ROOT / "numbagrad").iterdir():
+        head = path / "__init__.py" if path.is_dir() else path
+        if path.suffix not in ("", ".py") or not head.exists() or path.name == "__init__.py":
+            continue
+        of_torch = head.read_text().startswith('"""``torch.')
+        if path.name not in named and not of_torch:
+            missing.append(path.name)
+    assert not missing
+
+
 def test_every_name_of_the_tour_is_in_its_file():
     """What the first sections say stands in a file, as ``name`` in ``file``."""
     text = (ROOT / "docs" / "design.md").read_text()

@@ -83,19 +83,10 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
                 interface.rebase_history(output, ctx, output_nr)
         else:
             own = output._requires_grad and output._producer is not UNRECORDED
-            if own or _contains(args, output):
-                # It has a history or a user of its own, and keeps it.
-                if torch_function.has_override(type(output)):
-                    output = _view_of_subclass(output)
-                else:
-                    output = _view_of(output) if differentiable else interface.alias(output)
+            if own or _contains(args, output):  # it has a history or a user, and keeps it
+                output = _copy_for_graph(output, differentiable)
             if output._viewed is not None and output._view_origin == NO_GRAD:
-                if differentiable:
-                    output._view_origin = _origin_of_view(output, ctx, outputs, fixed)
-                    register_view(output, output._version_cell)
-                elif not record:
-                    pure = ctx._is_pure_view and not output._viewed._requires_grad
-                    output._view_origin = None if pure else FUNCTION
+                _set_view_origin(output, ctx, outputs, record, differentiable)
             if differentiable:
                 output._requires_grad = True
                 output._producer = ctx
@@ -103,6 +94,26 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
         wrapped.append(output)
     ctx._output_metadata = tuple(metadata)
     return tuple(wrapped)
+
+
+def _copy_for_graph(output: Any, differentiable: bool) -> Any:
+    """Another Tensor on the memory of an output."""
+    if torch_function.has_override(type(output)):
+        return _view_of_subclass(output)
+    return _view_of(output) if differentiable else interface.alias(output)
+
+
+def _set_view_origin(
+    output: Any, ctx: Any, outputs: Any, record: bool, differentiable: bool
+) -> None:
+    """Say of an output that is a view, made in ``forward``, which writes it allows."""
+    if differentiable:
+        fixed = ctx.non_differentiable or ()
+        output._view_origin = _origin_of_view(output, ctx, outputs, fixed)
+        register_view(output, output._version_cell)
+    elif not record:
+        pure = ctx._is_pure_view and not output._viewed._requires_grad
+        output._view_origin = None if pure else FUNCTION
 
 
 def _check_marked(ctx: Any) -> None:

@@ -85,15 +85,7 @@ class CapturedCall(ProgramPair):
         self._found: list[Any] = [None] * len(positions)
         #: Without tensors there is nothing to look at, and the program is given constants alone.
         self._given: list[Array] = [] if positions else self._constants
-        tensors = [position for position in positions if not position.of_gradient]
-        self._tensors = [position.tensor for position in tensors if position.tensor is not None]
-        self._arguments = [
-            position.argument for position in tensors if position.argument is not None
-        ]
-        with_gradient = {_key(position) for position in positions if position.of_gradient}
-        self._had = [id(tensor) in with_gradient for tensor in self._tensors]
-        self._argument_had = [argument in with_gradient for argument in self._arguments]
-        self._with_gradient = [x for x, had in zip(self._tensors, self._had, strict=True) if had]
+        self._look_at_tensors(positions)
         self._flags = flags
         self._gradient_flags = gradient_flags
         self._known = reachable.known
@@ -112,17 +104,7 @@ class CapturedCall(ProgramPair):
         self._replay = Replay(program)
         #: Whether a run may raise: then there is more to do around it.
         self._may_raise = bool(unsure)
-        #: How to find what the call returns, if that needs nothing else of the run; else None.
-        self._find_result: Callable[[Sequence[Array], Sequence[Any]], Any] | None = None
-        if effects.backward is None and not effects.flags and not effects.attributes:
-            self._find_result = finder_of_all(effects.structure, effects.returned)
-        if effects.backward is not None:
-            effects.backward.backward.pair = weakref.ref(self)
-        #: The same where that is one tensor which is differentiated later.
-        self._find_live: Callable[..., Tensor] | None = None
-        leaves_nothing = not (effects.flags or effects.attributes or effects.gradients)
-        if effects.backward is not None and leaves_nothing and effects.structure is LEAF:
-            self._find_live = effects.backward.finder(effects.returned[0])
+        self._prepare_results(effects)
         #: Sources of numbers count their runs in this.
         states = [getattr(source, "state", None) for source in program.sources]
         self._counts = [state for state in states if state is not None]
@@ -136,6 +118,32 @@ class CapturedCall(ProgramPair):
         self._looks = 0
         #: The arrays that the program is given of arguments: the place of each, and the argument.
         self._passed: list[tuple[int, int]] = []
+
+    def _look_at_tensors(self, positions: list[Position]) -> None:
+        """Tell tensors that the call reached from arguments, and which of them had a gradient."""
+        tensors = [position for position in positions if not position.of_gradient]
+        self._tensors = [position.tensor for position in tensors if position.tensor is not None]
+        self._arguments = [
+            position.argument for position in tensors if position.argument is not None
+        ]
+        with_gradient = {_key(position) for position in positions if position.of_gradient}
+        self._had = [id(tensor) in with_gradient for tensor in self._tensors]
+        self._argument_had = [argument in with_gradient for argument in self._arguments]
+        self._with_gradient = [x for x, had in zip(self._tensors, self._had, strict=True) if had]
+
+    def _prepare_results(self, effects: Effects) -> None:
+        """Find out how little has to be done for what a call returns."""
+        #: How to find what the call returns, if that needs nothing else of the run; else None.
+        self._find_result: Callable[[Sequence[Array], Sequence[Any]], Any] | None = None
+        if effects.backward is None and not effects.flags and not effects.attributes:
+            self._find_result = finder_of_all(effects.structure, effects.returned)
+        if effects.backward is not None:
+            effects.backward.backward.pair = weakref.ref(self)
+        #: The same where that is one tensor which is differentiated later.
+        self._find_live: Callable[..., Tensor] | None = None
+        leaves_nothing = not (effects.flags or effects.attributes or effects.gradients)
+        if effects.backward is not None and leaves_nothing and effects.structure is LEAF:
+            self._find_live = effects.backward.finder(effects.returned[0])
 
     @property
     def given(self) -> list[Array]:

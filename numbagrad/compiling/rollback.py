@@ -59,11 +59,6 @@ class Undo:
         self._states: list[Array] = []
 
     @property
-    def bytes_copied(self) -> int:
-        """How much memory is copied before each run."""
-        return sum([view.size * view.dtype.itemsize for _, view in self._written.values()])
-
-    @property
     def needed(self) -> bool:
         """Whether there is anything to keep before a run."""
         return bool(self._written or self._generators)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..executor.plan.forms import contiguous
+from ..executor.plan.forms import broadcast, contiguous
 from ..ops.linear_algebra.lapack import by_columns
 from ..ops.reductions import counting
 from . import composed, indexing
@@ -197,7 +197,7 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
 
 
 def _solve_triangular(A: Any, B: Any, upper: bool) -> Any:
-    stack = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    stack = broadcast([A.shape[:-2], B.shape[:-2]])
     triangle = np.triu(A) if upper else np.tril(A)
     matrices = [np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (triangle, B)]
     return np.linalg.solve(*matrices)

@@ -29,8 +29,6 @@ from .incomplete import beta_derivative, gamma_derivative
 
 __all__ = ["binomial", "dirichlet", "poisson", "standard_gamma"]
 
-_Drawer = Callable[[], float]
-
 
 class _Draws:
     """Uniform and normal numbers in double precision, one at a time."""

@@ -370,22 +370,14 @@ def multi_head_attention_forward(
     weights unless needed.
     """
     _check_dimensions(query, key, value, key_padding_mask, attn_mask, num_heads)
-    if static_k is not None or static_v is not None:
-        raise NotImplementedError(
-            "multi_head_attention_forward: static_k and static_v are not supported; call "
-            "scaled_dot_product_attention with your keys and values"
-        )
+    _refuse_static(static_k, static_v)
     batched = query.ndim == 3
     if not batched:
         query, key, value = _as_batches_of_one(query, key, value)
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     warn_of_mixed_masks(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask")
-    if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
-            "method `generate_square_subsequent_mask` to create this mask."
-        )
+    _check_hint(is_causal, attn_mask)
     # The hint takes the place of the mask where nothing else is masked.
     is_causal = is_causal and key_padding_mask is None and not need_weights
     mask = None if is_causal else canonical_mask(attn_mask, "attn_mask", query)
@@ -416,6 +408,22 @@ def multi_head_attention_forward(
     if not batched:
         return made.squeeze(1), None if attention is None else attention.squeeze(0)
     return made, attention
+
+
+def _refuse_static(*tensors: Tensor | None) -> None:
+    if any([x is not None for x in tensors]):
+        raise NotImplementedError(
+            "multi_head_attention_forward: static_k and static_v are not supported; call "
+            "scaled_dot_product_attention with your keys and values"
+        )
+
+
+def _check_hint(is_causal: bool, mask: Tensor | None) -> None:
+    if is_causal and mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
+        )
 
 
 def _merged(

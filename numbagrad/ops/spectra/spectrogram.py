@@ -98,15 +98,12 @@ def stft(
         raise RuntimeError("stft align_to_window should only be set when center = false")
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
-    complex_window = window is not None and window.is_complex()
-    is_complex = input.is_complex() or complex_window
-    if return_complex is None:
-        if not is_complex:
-            raise RuntimeError(
-                "stft requires the return_complex parameter be given for real inputs, and will "
-                "further require that return_complex=True in a future PyTorch release."
-            )
-        return_complex = True
+    is_complex = input.is_complex() or (window is not None and window.is_complex())
+    if return_complex is None and not is_complex:
+        raise RuntimeError(
+            "stft requires the return_complex parameter be given for real inputs, and will "
+            "further require that return_complex=True in a future PyTorch release."
+        )
     if onesided is None:
         onesided = not is_complex
     elif onesided and is_complex:
@@ -128,13 +125,7 @@ def stft(
         **options,
     )  # fmt: skip
     _check_window("stft", input, n_fft, hop, length, window)
-    if align_to_window:
-        frames = signals.unfold(-1, length, hop)
-        left = (n_fft - length) // 2
-        weights = window if window is not None else _window_of(None, length, length, input)
-        frames = pad(frames * weights, (left, n_fft - length - left))
-    else:
-        frames = signals.unfold(-1, n_fft, hop) * _window_of(window, length, n_fft, input)
+    frames = _frames_of(signals, n_fft, hop, length, window, bool(align_to_window))
     norm = "ortho" if normalized else "backward"
     dims = (frames._array.ndim - 1,)
     if onesided:
@@ -144,7 +135,20 @@ def stft(
     made.transpose_(-2, -1)  # in place, so that the result is no view
     if rank == 1:
         made.squeeze_(0)
-    return made if return_complex else view_as_real(made)
+    return view_as_real(made) if return_complex is not None and not return_complex else made
+
+
+def _frames_of(
+    signals: Tensor, n_fft: int, hop: int, length: int, window: Tensor | None, aligned: bool
+) -> Tensor:
+    """Frames (batch, count, n_fft) times the window, which ``aligned`` ones are as long as."""
+    from ...nn.functional import pad
+
+    if not aligned:
+        return signals.unfold(-1, n_fft, hop) * _window_of(window, length, n_fft, signals)
+    left = (n_fft - length) // 2
+    weights = window if window is not None else _window_of(None, length, length, signals)
+    return pad(signals.unfold(-1, length, hop) * weights, (left, n_fft - length - left))
 
 
 @array_function("check")
@@ -161,6 +165,34 @@ def _overlapping(frames: Tensor, hop: int) -> Tensor:
     index = new_tensor(constant_beside(frames._array, positions.reshape(-1)))
     flat = frames.reshape(batch, count * size)
     return frames.new_zeros((batch, size + hop * (count - 1))).index_add(1, index, flat)
+
+
+def _check_spectra(input: Tensor, n_fft: int, hop: int, size: int, onesided: bool) -> None:
+    """The errors of ``istft`` that do not depend on the window, in torch's order."""
+    if not input.is_complex():
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from stft with "
+            "return_complex=True."
+        )
+    rank = input._array.ndim
+    options = {"n_fft": n_fft, "hop_length": hop, "win_length": size}
+    if rank == 0:
+        raise IndexError(
+            "istft(): Dimension out of range: a tensor of spectra has 2 or 3 dimensions, got none"
+        )
+    _check(input._array.size > 0, "istft", "input tensor cannot be empty.", input, **options)
+    _check(
+        rank in (2, 3), "istft",
+        f"expected a tensor with 2 or 3 dimensions, but got {rank}", input, **options,
+    )  # fmt: skip
+    frequencies = input._array.shape[-2]
+    wanted, text = (n_fft // 2 + 1, "n_fft / 2 + 1") if onesided else (n_fft, "n_fft")
+    _check(
+        frequencies == wanted, "istft",
+        f"expected the frequency dimension (3rd to the last) of the input tensor to match {text} "
+        f"when onesided={onesided}, but got {frequencies}", input, **options,
+    )  # fmt: skip
+    _check(0 < hop <= size, "istft", "expected 0 < hop_length <= win_length", input, **options)
 
 
 @method()
@@ -188,39 +220,16 @@ def istft(
 
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
-    if not input.is_complex():
-        raise RuntimeError(
-            "istft requires a complex-valued input tensor matching the output from stft with "
-            "return_complex=True."
-        )
     rank = input._array.ndim
-    options = {"n_fft": n_fft, "hop_length": hop, "win_length": size}
-    if rank == 0:
-        raise IndexError(
-            "istft(): Dimension out of range: a tensor of spectra has 2 or 3 dimensions, got none"
-        )
-    _check(input._array.size > 0, "istft", "input tensor cannot be empty.", input, **options)
-    _check(
-        rank in (2, 3), "istft",
-        f"expected a tensor with 2 or 3 dimensions, but got {rank}", input, **options,
-    )  # fmt: skip
-    spectra = input if rank == 3 else input.unsqueeze(0)
-    frequencies = spectra._array.shape[1]
-    if onesided is None:
-        onesided = frequencies != n_fft
-    wanted, text = (n_fft // 2 + 1, "n_fft / 2 + 1") if onesided else (n_fft, "n_fft")
-    _check(
-        frequencies == wanted, "istft",
-        f"expected the frequency dimension (3rd to the last) of the input tensor to match {text} "
-        f"when onesided={onesided}, but got {frequencies}", input, **options,
-    )  # fmt: skip
-    _check(0 < hop <= size, "istft", "expected 0 < hop_length <= win_length", input, **options)
+    if onesided is None and rank in (2, 3):
+        onesided = input._array.shape[-2] != n_fft
+    _check_spectra(input, n_fft, hop, size, bool(onesided))
     _check_window("istft", input, n_fft, hop, size, window)
-    complex_window = window is not None and window.is_complex()
     if return_complex and onesided:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
-    if not return_complex and complex_window:
+    if not return_complex and window is not None and window.is_complex():
         raise RuntimeError("Complex windows are incompatible with return_complex=False")
+    spectra = input if rank == 3 else input.unsqueeze(0)
     weights = _window_of(window, size, n_fft, spectra)
     frames = spectra.transpose(1, 2)
     norm = "ortho" if normalized else "backward"
