@@ -83,12 +83,12 @@ def edge_of(tensor: Any) -> tuple[Any, int] | None:
     return (tensor, 0) if grad_fn is None else (grad_fn, tensor._output_nr)
 
 
-def _show_saved(node: Node, position: int) -> Any:
-    raise AssertionError("autograd/hooks/saved_hooks.py is not loaded")
+#: The saved tensor of a node at a position as users see it; ``hooks/saved_hooks.py`` sets it.
+_show_saved: Callable[[Node, int], Any]
 
 
 def register_saved_tensor(show_saved: Callable[[Node, int], Any]) -> None:
-    """Set the function that shows the saved tensor of a node at a position as users see it."""
+    """Set the function that shows the saved tensor of a node at a position."""
     global _show_saved
     _show_saved = show_saved
 

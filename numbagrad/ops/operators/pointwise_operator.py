@@ -395,8 +395,8 @@ class PointwiseOperator(Operator):
         tensors.bump_version(output)
 
 
-def _variant_of(operator: PointwiseOperator, operands: Sequence[Any]) -> PointwiseOperator:
-    raise AssertionError("ops/complex is not loaded")
+#: The variant of an operator for complex operands; ``ops/complex/complex_operator.py`` sets it.
+_variant_of: Callable[[PointwiseOperator, Sequence[Any]], PointwiseOperator]
 
 
 def register_complex(
