@@ -10,7 +10,7 @@ import numpy as np
 from ..autograd.grad_mode import no_grad
 from ..autograd.tensor_interface import bump_version
 from ..executor.memory.arrays import values_on_host
-from ..ops.indexing.gather import embedded_rows
+from ..ops.indexing.index_arrays import embedded_rows
 from ..ops.operators.tensor_operator import TensorOperator
 from ..ops.writing.inplace import copy_
 from ..tensor import Tensor, new_tensor

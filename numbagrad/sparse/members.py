@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import state as grad_mode
+from ..autograd.writes.inplace import VALUES, unrecorded_origin
 from ..dispatch import sparse as layer
 from ..dtype import dtype as DType
 from ..ops.conversion.dtypes import cast
@@ -16,7 +17,7 @@ from ..tensor import Tensor, new_tensor
 from ..tensor.sparse_array import SparseArray, could_not_run
 from . import arithmetic, conversion, gradients, products, reductions, shapes
 from .conversion import coalesce, is_sparse, like
-from .operators import values_of
+from .operators import count_writes_together, values_of
 from .tensor import SparseTensor, install
 
 __all__: list[str] = []
@@ -34,21 +35,32 @@ def _coalesced_only(name: str) -> Callable[[Any], Tensor]:
             raise RuntimeError(
                 f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first"
             )
-        return values_of(self) if name == "values" else new_tensor(places.indices)
+        return _shown_values(self) if name == "values" else _indices(self)
 
     read.__name__ = name
     read.__doc__ = f"The {name} of a coalesced tensor."
     return read
 
 
+def _shown_values(self: Any) -> Tensor:
+    """The values as a program sees them: a write that is recorded would miss the sparse tensor."""
+    result = values_of(self)
+    if self._requires_grad:
+        result._viewed = self
+        result._view_origin = VALUES if grad_mode.enabled else unrecorded_origin()
+    return result
+
+
 def _indices(self: Any) -> Tensor:
-    """The indices, whether or not equal ones were added up."""
-    return new_tensor(self._array.places.indices)
+    """A copy of the indices, whether or not equal ones were added up: many tensors share them."""
+    return new_tensor(self._array.places.indices.copy())
 
 
 def _values(self: Any) -> Tensor:
     """The values of these, without a history."""
-    return new_tensor(self._array.values)
+    result = new_tensor(self._array.values)
+    count_writes_together(result, self)
+    return result
 
 
 def _nnz(self: Any) -> int:
@@ -78,7 +90,7 @@ def _compressed(position: int, name: str) -> Callable[[Any], Tensor]:
             raise RuntimeError(
                 f"{name} expected sparse row compressed tensor layout but got Sparse"
             )
-        return new_tensor(found[position])
+        return new_tensor(found[position].copy())
 
     read.__name__ = name
     return read

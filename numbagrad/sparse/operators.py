@@ -20,14 +20,15 @@ from ..transforms.tracking import requires_grad
 from .places import flat, joined, rows
 from .tensor import sparse_tensor
 
-__all__ = ["product", "sampled", "take", "values_of", "with_values"]
+__all__ = ["count_writes_together", "product", "sampled", "take", "values_of", "with_values"]
 
 
 class SparseOperator(TensorOperator):
     """An operator of which an argument or the result is a sparse Tensor.
 
     It runs in Python and past the layers: such Tensors are no part of programs, and under no
-    transformation.
+    transformation. The result has the values of the first argument in memory, and counts writes
+    with it.
     """
 
     __slots__ = ()
@@ -45,9 +46,17 @@ class SparseOperator(TensorOperator):
     def finish(self, made: Any, arguments: Any) -> Any:
         """The result as a Tensor, recorded where an argument requires grad."""
         result = sparse_tensor(made) if made.__class__ is SparseArray else new_tensor(made)
+        count_writes_together(result, arguments[0])
         if grad_mode.enabled and requires_grad(arguments):
             self.record(result, arguments)
         return result
+
+
+def count_writes_together(result: Tensor, input: Tensor) -> None:
+    """Let two Tensors whose values are in one memory notice each other's writes."""
+    if input._version_cell is None:
+        input._version_cell = [0]
+    result._version_cell = input._version_cell
 
 
 _values: SparseOperator = SparseOperator(

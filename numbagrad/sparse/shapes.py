@@ -12,7 +12,7 @@ from ..ops.views.join import cat as cat_of_dense
 from ..tensor import Tensor
 from ..tensor.sparse_array import Places, could_not_run
 from . import places as of
-from .conversion import coalesce, is_sparse
+from .conversion import coalesce, is_sparse, like
 from .operators import take, values_of, with_values
 
 __all__ = [
@@ -61,7 +61,7 @@ def transpose(self: Any, dim0: int, dim1: int) -> Tensor:
     order = list(range(self._array.ndim))
     one, two = _dimension(self, dim0), _dimension(self, dim1)
     order[one], order[two] = order[two], order[one]
-    return permute(self, order)
+    return permute(like(self, values_of(self).clone()), order)  # with memory of its own, as torch's
 
 
 def t(self: Any) -> Tensor:

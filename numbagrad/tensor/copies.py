@@ -67,7 +67,7 @@ def reduced(tensor: Tensor) -> tuple[Any, ...]:
     capture.refuse("a pickle of a tensor")
     if (where := foreign(tensor._array)) is not None:
         return _unpickled_there, (where.device_type, where.index_of(tensor._array), tensor.cpu())
-    array = half.converted(tensor._values("values_of"), tensor._array.dtype)
+    array = half.converted(tensor._elements("values_of"), tensor._array.dtype)
     return unpickled, (
         _named_in_pickles(type(tensor)),
         array,

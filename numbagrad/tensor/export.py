@@ -143,7 +143,7 @@ def number_of(tensor: Tensor) -> Any:
     if tensor._array.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     capture.refuse("the value of a tensor as a Python number")
-    return tensor._values().item()
+    return tensor._elements().item()
 
 
 def real_number_of(tensor: Tensor, kind: str) -> Any:
@@ -164,7 +164,7 @@ def contains(tensor: Tensor, element: Any) -> bool:
             f"{type(element)}."
         )
     capture.refuse("a question for the values of a tensor")
-    return bool((tensor == element)._values().any())
+    return bool((tensor == element)._elements().any())
 
 
 def text_of(tensor: Tensor) -> str:

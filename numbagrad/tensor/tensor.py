@@ -478,7 +478,7 @@ class Tensor(TensorState, InstalledMethods):
         __buffer__, __bytes__ = export.buffer_of, export.bytes_of
     __dlpack__, __dlpack_device__ = export.dlpack, export.dlpack_device
 
-    def _values(self, function: str = "element_of") -> np.ndarray[Any, Any]:
+    def _elements(self, function: str = "element_of") -> np.ndarray[Any, Any]:
         """The memory, for what reads elements in Python; ``function`` is the one for the purpose.
 
         Of bfloat16 it is a copy in float32.
@@ -508,12 +508,12 @@ class Tensor(TensorState, InstalledMethods):
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
             )
         capture.refuse("item()")
-        return self._values().item()
+        return self._elements().item()
 
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers."""
         capture.refuse("tolist()")
-        return self._values("values_of").tolist()
+        return self._elements("values_of").tolist()
 
     def __bool__(self) -> bool:
         if self._array.size != 1:
@@ -523,7 +523,7 @@ class Tensor(TensorState, InstalledMethods):
                 + " is ambiguous"
             )
         capture.refuse("a branch on the value of a tensor")
-        return bool(self._values("truth_of"))
+        return bool(self._elements("truth_of"))
 
     def __float__(self) -> float:
         return float(export.real_number_of(self, "double"))
@@ -538,7 +538,7 @@ class Tensor(TensorState, InstalledMethods):
         if self._array.dtype.kind in "fcV" or self._array.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         capture.refuse("a tensor as an index")
-        return int(self._values().item())
+        return int(self._elements().item())
 
     def __len__(self) -> int:
         if self._array.ndim == 0:
@@ -576,7 +576,7 @@ class Tensor(TensorState, InstalledMethods):
     def __format__(self, specification: str) -> str:
         capture.refuse("the text of a tensor")
         if self._array.ndim == 0:
-            return printing.format_scalar(self._values("values_of"), specification)
+            return printing.format_scalar(self._elements("values_of"), specification)
         return object.__format__(self, specification)
 
 

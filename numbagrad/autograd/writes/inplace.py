@@ -48,6 +48,8 @@ FUNCTION = "function"
 #: of a view that a ``Function`` returned, which says that it is nothing but a view: it may be
 #: written, and then has the history of any other view
 PURE = "pure"
+#: of the values of a sparse Tensor
+VALUES = "values"
 
 _prune_lock = threading.Lock()
 #: From so many entries on, a cell is cleaned each time their number has doubled.
@@ -168,6 +170,12 @@ def _view_text(view: Any, origin: str, modified: str) -> str:
             "custom backward associated with the custom Function, leading to incorrect gradients. "
             "This behavior is forbidden. You can fix this by cloning the output of the custom "
             "Function."
+        )
+    if origin == VALUES:
+        return (
+            f"{begin} The values of a sparse tensor that requires grad may not be written, as the "
+            "tensor itself would not take part. Write a clone of them and make a sparse tensor of "
+            "that with torch.sparse_coo_tensor()."
         )
     if origin == MULTIPLE:
         return (

@@ -88,7 +88,7 @@ def array_of(data: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
     """New memory with the elements of ``data``, of type ``kind`` or of the one they call for."""
     if isinstance(data, Tensor):
         if foreign(data._array) is not None:
-            return converted(data._values(), kind or data._array.dtype)
+            return converted(data._elements(), kind or data._array.dtype)
         return _converted(resolved(data)._array, kind or data._array.dtype)
     if isinstance(data, np.ndarray):
         check_array(data)
@@ -173,7 +173,7 @@ def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
         return value
     array = value
     if isinstance(value, Tensor):
-        array = values_on_host(value._values(), "the value of a tensor as a Python number")
+        array = values_on_host(value._elements(), "the value of a tensor as a Python number")
     if isinstance(array, np.ndarray):
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")

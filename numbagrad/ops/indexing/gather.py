@@ -33,7 +33,7 @@ from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import expand
 from ..views.view import reshape
-from .index_arrays import taken
+from .index_arrays import check_rows, embedded_rows
 from .items import getitem, index_backward
 from .subscript import INT64, widened, wrap_indices
 
@@ -62,16 +62,6 @@ def _int64(name: str, index: Tensor) -> Tensor:
     if index._array.dtype == np.int32 and is_transformed(index):
         return cast(index, INT64)
     return index_tensor(index, index_of(name, index))
-
-
-def _check_rows(index: Array, size: int) -> None:
-    if not copying.are_inside(index, size):
-        if not size:
-            raise RuntimeError(
-                "index_select() or embedding(): self indexing axis dim should be positive, but "
-                "there are indices into a dimension of size 0"
-            )
-        raise IndexError("index out of range in self")
 
 
 def check_range(index: Array, dim: int, size: int) -> None:
@@ -303,7 +293,7 @@ def _selected(array: Array, dim: int, index: Array) -> Array:
     if made is not None:
         return made
     size = size_along(array, dim)
-    check_inside("index_select(): an index", index, size, _check_rows, index, size)
+    check_inside("index_select(): an index", index, size, check_rows, index, size)
     shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
     return executor.index_select(array, dim, index).reshape(shape)
 
@@ -404,15 +394,6 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return index_select_operator.launch(input, dim, index)
 
 
-def embedded_rows(weight: Array, indices: Array) -> Array:
-    made = copies.read_rows(weight, 0, indices)
-    if made is not None:
-        return made
-    size = weight.shape[0]
-    check_inside("embedding(): an index", indices, size, _check_rows, indices, size)
-    return taken(weight, (indices,))
-
-
 _embedding = TensorOperator(
     "embedding",
     lambda weight, indices, padding: embedded_rows(weight, indices),
@@ -441,7 +422,7 @@ def _rows_of_tables(operator: Any, size: int, arguments: Any, mapped: Any) -> Te
     indices = with_samples(size, indices, mapped[1])
     array = of_all_samples(indices)._array
     # Behind the start of its table an index could be one of another sample's table.
-    check_inside("embedding(): an index", array, rows, _check_rows, array, rows)
+    check_inside("embedding(): an index", array, rows, check_rows, array, rows)
     starts = constant_beside(indices._array, np.arange(0, size * rows, rows))
     starts = new_tensor(starts).reshape(-1, *(1,) * (indices.ndim - 1))
     made = operator(weight.flatten(0, 1), indices + starts, -1)

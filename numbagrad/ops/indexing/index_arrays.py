@@ -9,7 +9,9 @@ import numpy as np
 
 from ... import half_precision as half
 from ...backend import Backend, foreign
+from ...executor.families import copying
 from ...executor.families import indexing as executor
+from ...executor.families.checks import check_inside
 from ...executor.families.copying import copies
 from ...executor.memory.arrays import assign, filled_like
 from ...executor.plan.forms import spread
@@ -143,3 +145,24 @@ def _write_elsewhere(
     add = executor.index_add if accumulate else where.index_copy
     add(flat, lead, index.reshape(-1), rows)
     _write_back(array, arrays, flat)
+
+
+def check_rows(index: Array, size: int) -> None:
+    """Raise torch's error for an index of a row that is not there."""
+    if not copying.are_inside(index, size):
+        if not size:
+            raise RuntimeError(
+                "index_select() or embedding(): self indexing axis dim should be positive, but "
+                "there are indices into a dimension of size 0"
+            )
+        raise IndexError("index out of range in self")
+
+
+def embedded_rows(weight: Array, indices: Array) -> Array:
+    """The rows of a matrix at indices of any shape."""
+    made = copies.read_rows(weight, 0, indices)
+    if made is not None:
+        return made
+    size = weight.shape[0]
+    check_inside("embedding(): an index", indices, size, check_rows, indices, size)
+    return taken(weight, (indices,))

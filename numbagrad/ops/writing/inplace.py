@@ -142,7 +142,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         return copy_(input, value)
     number = value
     if isinstance(value, Tensor):
-        number = values_on_host(value._values(), "fill_() with the value of a tensor")[()]
+        number = values_on_host(value._elements(), "fill_() with the value of a tensor")[()]
     return write_inplace(input, _fill, lambda array: set_all(array, number, made=False), value)
 
 
