@@ -15,7 +15,7 @@ _BY_REASON = {
         FloatStorage HalfStorage IntStorage LongStorage ShortStorage StorageBase Stream SymBool
         SymFloat SymInt TypedStorage PyTorchFileReader PyTorchFileWriter""",
     "sparse tensors are of the layouts COO and CSR": """
-        hspmm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_csc_tensor""",
+        sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_csc_tensor""",
     "no tensor holds quantised numbers; fake_quantize_per_tensor_affine rounds floats so": """
         dequantize empty_quantized int_repr per_channel_affine per_channel_symmetric
         per_tensor_affine per_tensor_symmetric q_per_channel_axis q_per_channel_scales

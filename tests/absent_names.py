@@ -75,7 +75,7 @@ ABSENT = {
     },
     "sparse": {
         "torch": """
-            ccol_indices_copy col_indices_copy crow_indices_copy hspmm indices_copy
+            ccol_indices_copy col_indices_copy crow_indices_copy indices_copy
             resize_as_sparse_ row_indices_copy sparse_bsc_tensor sparse_bsr_tensor
             sparse_compressed_tensor sparse_csc_tensor values_copy""",
         "torch.Tensor": """

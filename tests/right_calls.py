@@ -552,6 +552,7 @@ OPTIMIZERS: dict[str, tuple[Any, ...]] = {
     "AdamW": ([floats(3)], 0.1),
     "RMSprop": ([floats(3)], 0.1, 0.9),
     "Adagrad": ([floats(3)], 0.1),
+    "SparseAdam": ([floats(3)], 0.1, (0.9, 0.99), 1e-8),
     **dict.fromkeys(("Adamax", "NAdam", "RAdam"), ([floats(3)], 0.1, (0.9, 0.99), 1e-8)),
     "Adadelta": ([floats(3)], 0.1, 0.9, 1e-6),
     "ASGD": ([floats(3)], 0.1, 1e-4, 0.75),
@@ -616,4 +617,9 @@ _add(
     lambda t: t.ldexp_(floats(3), ints(0, 1, 2)),
     lambda t: t.i0_(floats(3)),
     lambda t: t.is_distributed(floats(3)),
+    lambda t: t.sparse_coo_tensor(ints([0, 1], [1, 2]), floats(2), (2, 3)),
+    lambda t: t.sparse_csr_tensor(ints(0, 1, 2), ints(1, 2), floats(2), (2, 3)),
+    lambda t: t.dsmm(floats(2, 3), floats(3, 4)),
+    lambda t: t.spmm(floats(2, 3), floats(3, 4)),
+    lambda t: t.saddmm(floats(2, 4), floats(2, 3), floats(3, 4)),
 )

@@ -110,7 +110,7 @@ NOT_MADE = frozenset(
 )
 
 #: Public functions without a right call: settings and questions of the library, what takes
-#: functions or files, and those whose every other name or form has one.
+#: functions, files or sparse tensors, and those whose every other name or form has one.
 NOT_CALLED = frozenset(
     """
     from_dlpack install_as_torch load_ipython_extension to_dlpack uninstall_as_torch
@@ -130,6 +130,6 @@ NOT_CALLED = frozenset(
     set_default_device set_default_dtype set_default_tensor_type set_deterministic_debug_mode
     set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads
     set_printoptions set_rng_state set_warn_always typename use_deterministic_algorithms vmap
-    lazy_names reduction_name from_numpy frombuffer
+    lazy_names reduction_name from_numpy frombuffer hsmm hspmm smm sspaddmm
     """.split()
 )

@@ -134,8 +134,8 @@ def _argwhere(where: CudaBackend, array: CudaArray) -> Any:
 
 #: Replacements of functions of ndarrays that operators call, by module and name.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "numpy.argwhere": _argwhere,
     "numbagrad.nn.functional.embedding._rows_of_identity": composed.rows_of_identity,
+    "numbagrad.ops.indexing.mask_read._rows_where": _argwhere,
     "numbagrad.ops.reductions.counting._counted": composed.counted,
     "numbagrad.ops.reductions.counting._is_in": _is_in,
     "numbagrad.ops.reductions.counting._occurrences": _occurrences,

@@ -10,7 +10,7 @@ from ..ops.creation.filled import zeros_like
 from ..tensor import Tensor
 from ..tensor.sparse_array import SparseArray
 from .optimizer import Optimizer
-from .options import check_options
+from .options import check_options, check_range
 
 __all__ = ["SparseAdam"]
 
@@ -34,12 +34,19 @@ class SparseAdam(Optimizer):
         maximize: bool = False,
     ) -> None:
         check_options(lr=lr, eps=eps, betas=betas)
+        check_range("learning rate", lr, bool(lr > 0))
+        check_range("epsilon value", eps, eps > 0)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         for position, parameter in enumerate(x for g in self.param_groups for x in g["params"]):
             if parameter._array.__class__ is SparseArray:
                 raise ValueError(
                     f"Sparse params at indices [{position}]: SparseAdam requires dense parameter "
                     "tensors"
+                )
+            if parameter.is_complex():
+                raise ValueError(
+                    f"Complex params at indices [{position}]: SparseAdam does not support complex "
+                    "parameters"
                 )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

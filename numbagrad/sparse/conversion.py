@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..ops.creation.filled import zeros
 from ..ops.creation.from_data import tensor as make_tensor
 from ..tensor import Tensor, new_tensor
 from ..tensor.sparse_array import Places, SparseArray
+from ..type_names import type_name
 from . import places as of
 from .operators import take, values_of, with_values
 from .tensor import SparseTensor
@@ -30,9 +32,21 @@ def is_sparse(value: Any) -> bool:
     return isinstance(value, Tensor) and value._array.__class__ is SparseArray
 
 
+#: The default of an argument that may not be None.
+_NOT_GIVEN: Any = inspect.Parameter.empty
+
+
+def _as_size(function: str, size: Any) -> tuple[int, ...]:
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"{function}(): argument 'size' must be tuple of ints, not {type_name(size)}"
+        )
+    return tuple([int(x) for x in size])
+
+
 def sparse_coo_tensor(
     indices: Any,
-    values: Any = None,
+    values: Any = _NOT_GIVEN,
     size: Sequence[int] | None = None,
     *,
     dtype: Any = None,
@@ -55,8 +69,8 @@ def sparse_coo_tensor(
             or into the size.
     """
     require_strided("sparse_coo_tensor", None, pin_memory)
-    if values is None:
-        size = tuple(indices) if size is None else tuple(size)
+    if values is _NOT_GIVEN:
+        size = _as_size("sparse_coo_tensor", indices if size is None else size)
         values = zeros(0, dtype=dtype, device=device)
         indices = np.zeros((len(size), 0), np.int64)
         return _requiring(with_values(values, Places(indices, size, True)), requires_grad)
@@ -85,9 +99,16 @@ def _as_values(values: Any, dtype: Any, device: Any) -> Tensor:
 
 def _as_indices(indices: Any) -> np.ndarray[Any, Any]:
     """Indices as a matrix of int64 that nobody else writes."""
+    if not isinstance(indices, (Tensor, np.ndarray, list, tuple, int, float)):
+        raise TypeError(
+            "sparse_coo_tensor(): argument 'indices' must be a Tensor or a list, not "
+            f"{type_name(indices)}"
+        )
     if not isinstance(indices, Tensor):
         indices = make_tensor(indices)
     array = values_on_host(indices._array, _MAKING)
+    if not array.ndim:
+        raise IndexError("indices must be sparse_dim x nnz, but got: []")
     if array.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(array.shape)}")
     if array.dtype.kind not in "iu" and array.size:
@@ -106,7 +127,7 @@ def _sizes_for(
         raise RuntimeError(f"found negative index {int(low.min())} for dim {int(low.argmin())}")
     if size is None:
         return tuple([int(x) + 1 for x in high])
-    shape = tuple([int(x) for x in size])
+    shape = _as_size("sparse_coo_tensor", size)
     if len(shape) != rank + len(dense):
         raise RuntimeError(
             f"number of dimensions must be sparse_dim ({rank}) + dense_dim ({len(dense)}), but "
@@ -286,7 +307,7 @@ def sparse_csr_tensor(
         )
     rows = crow.size - 1
     width = int(column.max(initial=-1)) + 1
-    sizes = (rows, width) if size is None else tuple([int(x) for x in size])
+    sizes = (rows, width) if size is None else _as_size("sparse_csr_tensor", size)
     if len(sizes) != 2 or sizes[0] != rows or sizes[1] < width or column.min(initial=0) < 0:
         raise RuntimeError(
             f"sparse_csr_tensor(): a matrix of size {list(sizes)} has not the {rows} rows of "

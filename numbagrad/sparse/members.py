@@ -245,8 +245,8 @@ _CASTS = "half float double bfloat16 byte char short int long bool cfloat cdoubl
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **_ARITHMETIC,
     "mm": products.mm, "matmul": products.matmul, "mv": products.mv, "bmm": products.bmm,
-    "addmm": products.addmm, "addmv": products.addmv, "smm": products.mm,
-    "sspaddmm": products.addmm,
+    "addmm": products.addmm, "addmv": products.addmv, "smm": products.smm,
+    "sspaddmm": products.sspaddmm,
     "sum": reductions.sum, "norm": reductions.norm, "any": reductions.any_of,
     "t": shapes.t, "transpose": shapes.transpose, "permute": shapes.permute,
     "unsqueeze": shapes.unsqueeze, "index_select": shapes.index_select, "select": shapes.select,

@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.products.matmul import mm as dense_mm
 from ..tensor import Tensor
 from ..tensor.sparse_array import Places, could_not_run
 from . import places as of
 from .conversion import coalesce, is_sparse, to_sparse_csr
 from .operators import product, take, values_of, with_values
 
-__all__ = ["addmm", "addmv", "bmm", "linear", "matmul", "mm", "mv", "reversed_matmul"]
+__all__ = [
+    "addmm", "addmv", "bmm", "hspmm", "linear", "matmul", "mm", "mv", "reversed_matmul", "smm",
+    "spmm", "sspaddmm",
+]  # fmt: skip
 
 
 def _check(input: Any, mat2: Any) -> None:
@@ -32,7 +36,7 @@ def _check(input: Any, mat2: Any) -> None:
 
 
 def mm(input: Any, mat2: Any, reduce: str | None = None) -> Tensor:
-    """A product of two matrices, one or both of them sparse; that of two sparse ones is sparse.
+    """A product of two matrices, sparse or dense; that of two sparse ones is sparse.
 
     Raises:
         RuntimeError: for what are no matrices, or not of sizes and a dtype that fit together.
@@ -40,6 +44,9 @@ def mm(input: Any, mat2: Any, reduce: str | None = None) -> Tensor:
     """
     if reduce not in (None, "sum"):
         raise NotImplementedError("sparse.mm: numbagrad has the sum alone as a reduction")
+    if not (is_sparse(input) or is_sparse(mat2)):
+        dense: Tensor = dense_mm(input, mat2)
+        return dense
     _check(input, mat2)
     if not is_sparse(mat2):
         return product(values_of(input), mat2, input._array.places)
@@ -86,7 +93,7 @@ def reversed_matmul(self: Any, other: Any) -> Tensor:
     return matmul(other, self)
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``, with a sparse matrix."""
     made = mm(mat1, mat2)
     if alpha != 1:
@@ -94,8 +101,35 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     if beta == 0:
         return made
     if is_sparse(input) and not is_sparse(made):
-        raise could_not_run(input._array, "addmm")
+        there: Any = input._array
+        raise could_not_run(there, "addmm")
     return (input if beta == 1 else input * beta) + made
+
+
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """``mm`` of two matrices, sparse or dense."""
+    return mm(input, mat2)
+
+
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """The product of a sparse matrix with a dense one, as a sparse matrix."""
+    if not is_sparse(input) or is_sparse(mat):
+        raise RuntimeError("smm: expected a sparse matrix and a dense one")
+    made: Tensor = mm(input, mat).to_sparse()
+    return made
+
+
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``, sparse, where ``mat2`` alone is dense."""
+    if not is_sparse(input):
+        raise RuntimeError("sspaddmm: expected the matrix that is added to to be sparse")
+    return input * beta + smm(mat1, mat2) * alpha
+
+
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse matrix with a dense one, of which rows of zeros have no values."""
+    made: Tensor = mm(mat1, mat2).to_sparse(1)
+    return made
 
 
 def addmv(input: Any, mat: Tensor, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:

@@ -92,6 +92,40 @@ def test_second_derivatives(case):
     close(*both(run), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "mode", ["nearest", "nearest-exact", "bilinear", "bicubic", "bilinear aa", "bicubic aa"]
+)
+def test_factors_that_change_no_size_or_double_it(mode):
+    mode, _, antialias = mode.partition(" ")
+
+    def run(library):
+        image = library.arange(24.0, dtype=library.float64).reshape(1, 2, 4, 3)
+        return [
+            library.nn.functional.interpolate(
+                image, scale_factor=factors, mode=mode, antialias=bool(antialias)
+            )
+            for factors in (1.2, 1.02, (1.2, 2.3), (2.2, 1.2), (1.2, 0.7), (1, 2))
+        ]
+
+    for mine, reference in zip(*both(run), strict=True):
+        close(mine, reference, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "trilinear"])
+def test_factors_in_lines_and_volumes(mode):
+    rank = 3 if mode == "trilinear" else 1
+
+    def run(library):
+        image = library.arange(3.0**rank, dtype=library.float64).reshape(1, 1, *[3] * rank)
+        return [
+            library.nn.functional.interpolate(image, scale_factor=factor, mode=mode)
+            for factor in (1.2, 1.02, 2.2, 0.7, 2)
+        ]
+
+    for mine, reference in zip(*both(run), strict=True):
+        close(mine, reference, rtol=1e-6)
+
+
 def test_indices_of_the_largest():
     def run(library):
         F = library.nn.functional

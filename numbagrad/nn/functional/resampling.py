@@ -187,9 +187,18 @@ class Grid(NamedTuple):
     def steps(self) -> list[float]:
         """The distance of two new elements, counted in old ones, in each dimension."""
         return [
-            n / count if factor is None else 1 / factor
+            n / count if factor is None else self._step(n, count, factor)
             for n, count, factor in zip(self.sizes, self.counts, self.factors, strict=True)
         ]
+
+    def _step(self, size: int, count: int, factor: float) -> float:
+        """By a factor; torch leaves it out of account where that changes no size, in most modes."""
+        if self.mode == "nearest":
+            if len(self.sizes) == 2 and count in (size, 2 * size):
+                return size / count
+        elif count == size and (self.antialias or self.mode not in ("nearest-exact", "bicubic")):
+            return 1.0
+        return 1 / factor
 
     def shown(self) -> dict[str, Any]:
         """How nodes show it: under torch's names."""

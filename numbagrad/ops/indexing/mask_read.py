@@ -71,10 +71,10 @@ _NONZERO = "nonzero(), whose size depends on values"
 
 @array_function(refused=_NONZERO)
 def _rows_where(array: Array) -> Array:
-    """``argwhere``."""
+    """``argwhere``, whose result lies in memory dimension by dimension, as torch's."""
     if array.__class__ is not np.ndarray or array.ndim == 0:
         return np.argwhere(array)
-    return np.stack(coordinates_of_nonzero(array), 1)
+    return np.stack(coordinates_of_nonzero(array)).T
 
 
 @method()

@@ -61,7 +61,14 @@ for _name in ("smm", "sspaddmm"):
     method(_name)(_raising(_name, RuntimeError, _text))
 for _name in ("to_sparse", "to_sparse_csr", "sparse_mask"):
     method(_name)(_of_sparse_room(_name))
-method("to_sparse_coo")(_of_sparse_room("to_sparse"))
+
+
+@method()
+def to_sparse_coo(self: Any) -> Any:
+    """``to_sparse()``, with all dimensions sparse."""
+    return _of_sparse_room("to_sparse")(self)
+
+
 for _name in (*_ABSENT, *_WRITING):
     _text = f"Tensor.{_name} is not available in numbagrad: sparse tensors are of COO and CSR"
     method(_name)(_raising(_name, NotImplementedError, _text))

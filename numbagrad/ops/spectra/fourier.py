@@ -51,6 +51,10 @@ def _transformed(array: Array, dims: Dims, scale: float, forward: bool) -> Array
     kind = np.result_type(array.dtype, np.complex64)
     if not dims or array.size == 0:
         return array.astype(kind)
+    if not isinstance(array, np.ndarray):  # of another library
+        if forward:
+            return _scaled(np.fft.fftn(array, axes=dims), scale)
+        return _scaled(np.fft.ifftn(array, axes=dims, norm="forward"), scale)
     made = new_array(array.shape, kind)
     for dim in reversed(dims):
         _transform_lines(array, dim, forward, made)

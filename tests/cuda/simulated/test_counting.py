@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
 import numbagrad as torch
 from numbagrad.cuda import library
 from numbagrad.cuda.driver import driver
+from numbagrad.cuda.forwards import _FUNCTIONS
 
 VALUES = {
     "integers": [[1, 2], [1, 2], [0, 5]],
@@ -102,3 +105,10 @@ def test_fake_integers_are_launches():
         (grad,) = torch.autograd.grad(made.sum(), own)
         found.append((made.tolist(), grad.tolist()))
     assert found[0] == found[1]
+
+
+def test_functions_that_have_replacements_are_there():
+    """A name that nothing has any more would send arrays to the host without a word."""
+    for path in _FUNCTIONS:
+        module, _, name = path.rpartition(".")
+        assert callable(getattr(importlib.import_module(module), name)), path
