@@ -28,6 +28,8 @@ def flat(value):
 def array_of(tensor):
     """Its elements, those of half precision as float32."""
     tensor = tensor.detach()
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
     return (tensor.float() if tensor.is_floating_point() else tensor.resolve_conj()).numpy()
 
 

@@ -130,7 +130,8 @@ class GradScaler:
                         continue
                     if gradient.dtype is float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
-                    finite = bool(gradient.isfinite().all())
+                    values = gradient._values() if gradient.is_sparse else gradient
+                    finite = bool(values.isfinite().all())
                     found = bool(found) or not finite
                     gradient.mul_(factor)
         return found

@@ -104,6 +104,8 @@ def add_into(output: Any, input: Any, other: Any, factor: Any = 1) -> Tensor | N
 @no_grad()
 def accumulate_into(output: Any, buffer: Any, grad: Any, decay: Any, rate: Any) -> None:
     """``decay * buffer + rate * grad``: a momentum, which is sparse as its gradients are."""
+    if not is_sparse(buffer):
+        raise could_not_run(grad._array, "accumulate")
     write_into(output, coalesce(add(buffer * decay, grad, alpha=rate)))
 
 

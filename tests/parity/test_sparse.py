@@ -325,3 +325,43 @@ def test_errors_are_torchs():
                 use(library)
             texts.append(str(caught.value).partition("backend")[0].replace(".dim", ""))
         assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("name", ["ASGD", "Rprop", "LBFGS"])
+def test_optimizers_that_are_not_made_for_them(name):
+    def run(library):
+        weight = library.arange(6.0).reshape(3, 2).requires_grad_()
+        optimizer = getattr(library.optim, name)([weight], lr=0.1)
+
+        def loss():
+            optimizer.zero_grad()
+            rows = library.nn.functional.embedding(library.tensor([1, 1]), weight, sparse=True)
+            value = (rows * rows).sum()
+            value.backward()
+            return value
+
+        try:
+            optimizer.step(loss)
+        except RuntimeError as error:
+            return str(error)
+        return np.round(weight.detach().numpy(), 4).tolist()
+
+    assert run(numbagrad) == run(pytorch)
+
+
+def test_gradients_are_unscaled():
+    def run(library):
+        weight = library.arange(6.0).reshape(3, 2).requires_grad_()
+        optimizer = library.optim.SGD([weight], lr=0.1)
+        scaler = library.amp.GradScaler("cpu", init_scale=4.0)
+        steps = []
+        for value in (1.0, float("inf"), 2.0):
+            optimizer.zero_grad()
+            rows = library.nn.functional.embedding(library.tensor([1, 1]), weight, sparse=True)
+            scaler.scale((rows * value).sum()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            steps.append((weight.tolist(), scaler.get_scale()))
+        return steps
+
+    assert run(numbagrad) == run(pytorch)
