@@ -492,3 +492,29 @@ def test_a_hook_on_a_product_sees_the_same_second_walk_as_in_an_eager_call():
         x = numbagrad.tensor(row, dtype=numbagrad.float64, requires_grad=True)
         for own, other in zip(compiled(x), step(x), strict=True):
             assert own.tolist() == pytest.approx(other.tolist(), rel=1e-12)
+
+
+UNARY = [x for x in POINTWISE_ENTRIES if len(x.inputs) == 1 and x.admits("float32")]
+
+
+@pytest.mark.parametrize("entry", UNARY, ids=[x.name for x in UNARY])
+def test_a_function_of_a_truth_value_that_the_program_computes(entry):
+    """Where that was false in all elements when the function was recorded, and is true later."""
+
+    def step(x):
+        return entry.call(numbagrad, x > 1)
+
+    try:
+        expected = step(numbagrad.tensor([2.0, 0.0]))
+    except (RuntimeError, NotImplementedError) as refusal:
+        with pytest.raises(type(refusal)):
+            numbagrad.compile(step)(numbagrad.tensor([2.0, 0.0]))
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of functions that no program has
+        compiled = numbagrad.compile(step)
+        for _ in range(3):
+            compiled(numbagrad.tensor([0.0, 0.0]))
+        made = compiled(numbagrad.tensor([2.0, 0.0]))
+    assert made.dtype == expected.dtype
+    np.testing.assert_array_equal(made.numpy(), expected.numpy())

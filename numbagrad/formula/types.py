@@ -110,8 +110,9 @@ class Typing:
             )
         if strong:
             return str(strong[0])
-        weak_only_booleans = bool(given) and "bool" in given
-        return "bool" if boolean and weak_only_booleans else self.dtype
+        # A number beside a truth value makes a number of it: as a truth value, 2 would be 1.
+        only_booleans = bool(given) and all([x == "bool" for x in given])
+        return "bool" if boolean and only_booleans else self.dtype
 
     @staticmethod
     def _bits(node: Expression, dtype: str | None, table: dict[str, str]) -> str:
