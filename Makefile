@@ -42,7 +42,7 @@ operators: $(VENV)/installed-operators
 
 # Kernels for GPUs without one: in Numba's simulator, the driver on a libcuda of Python, and compiled as
 # far as ptxas.
-# (More of the libcuda, in half a minute of its own: make cuda OF_DRIVER=training.py)
+# (More of the libcuda, in a minute or two of its own: make cuda OF_DRIVER=training.py)
 OF_DRIVER := memory.py interchange.py streams.py
 cuda: $(VENV)/installed-cuda-test
 	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest tests/cuda/simulated $(PROCESSES)

@@ -66,7 +66,7 @@ for _name in ("to_sparse", "to_sparse_csr", "sparse_mask"):
 @method()
 def to_sparse_coo(self: Any) -> Any:
     """``to_sparse()``, with all dimensions sparse."""
-    return _of_sparse_room("to_sparse")(self)
+    return self.to_sparse()
 
 
 for _name in (*_ABSENT, *_WRITING):
