@@ -1,6 +1,7 @@
 """The block of memory behind a tensor and its views: which array owns it, and how large it is.
 
-``tensor.py`` hands it out; ``ops/conversion/storage.py`` adds the elements, which need the Tensor.
+``tensor/tensor.py`` hands it out; ``ops/conversion/storage.py`` adds the elements, which need the
+Tensor.
 """
 
 from __future__ import annotations

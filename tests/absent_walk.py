@@ -1,6 +1,6 @@
 """Which public names of torch this package has not, found by walking torch's namespaces.
 
-``test_absent_names.py`` compares them with ``tests/absent_names.py``, where each has its reason.
+``parity/test_absent_names.py`` compares them with ``absent_names.py``, where each has its reason.
 """
 
 from __future__ import annotations

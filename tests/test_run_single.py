@@ -16,7 +16,7 @@ from numbagrad.program.trace import Trace
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="nothing is recorded")
 
-#: Functions of ``run_single.py`` that the tests below are about.
+#: Functions of ``program/run_single.py`` that the tests below are about.
 KINDS = "pointwise", "reduce", "rowwise", "product"
 
 

@@ -1,6 +1,6 @@
 """Outputs and saved tensors of the ``forward`` of a ``Function``, as its node keeps them.
 
-``function.py`` and ``legacy_function.py`` call ``wrap_outputs`` and ``keep`` once ``forward`` has
+``function.py`` and ``legacy/function.py`` call ``wrap_outputs`` and ``keep`` once ``forward`` has
 returned: results get their history, views their rules, and what is to be saved is packed.
 """
 

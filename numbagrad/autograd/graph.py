@@ -1,7 +1,7 @@
 """The graph from outside: ``torch.autograd.graph``.
 
 Nodes and edges to them, hooks of several gradients, and the contexts that decide how saved tensors
-are stored. The mechanisms are in ``node.py``, ``saved_hooks.py`` and ``walk.py``.
+are stored. The mechanisms are in ``node.py``, ``hooks/saved_hooks.py`` and ``walk.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All that the autograd room needs of Tensors, as one table that ``tensor.py`` fills at import.
+"""All that autograd needs of Tensors, as one table that ``tensor/tensor.py`` fills at import.
 
 The engine, ``Function`` and ``gradcheck`` reach tensors only through the names of this module, so
 they know nothing of operators and can be tested with any class that has the slots of a Tensor.
@@ -130,7 +130,7 @@ _OPTIONAL = (
 
 
 def register(**functions: Any) -> None:
-    """Fill the table. ``tensor.py`` calls this once; later calls may replace single entries.
+    """Fill the table. ``tensor/tensor.py`` calls this once; later calls may replace single entries.
 
     Args:
         functions: entries by name. ``alias``, ``bump_version`` and ``rebase_history`` have defaults

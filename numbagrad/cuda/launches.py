@@ -1,8 +1,8 @@
 """A launch: a kernel, its arguments, and in which of them addresses and numbers are filled in.
 
-The lowerings (``formulas``, ``reducing``, ``products``, ``rowwise``) make launches of operations of
-``executor/plan/operations.py``; ``lowering`` has the table. A launch is made once and run as often
-as a program runs: memory may lie elsewhere each time, and numbers may be other ones.
+The lowerings (``pointwise.py``, ``reduction.py``, ``matmul.py``, ``rowwise.py``) make launches of
+operations of ``executor/plan/operations.py``; ``lowering.py`` has the table. A launch is made once
+and run as often as a program runs: memory may lie elsewhere each time, and numbers may be others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Hand-written kernels whose packed arguments are the memory of arrays, and ints.
 
-Called by the families of operators that have such kernels (``class_loss.py``). A call runs at once;
-while a program is recorded it is also noted, as an operation that later runs without Python.
+Called by the families of operators that have such kernels (``families/nll_loss.py``). A call runs
+at once; while a program is recorded it is also noted, as an operation that later runs without
+Python.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Launches that consist of launches: chains, one after another over some rows, and groups.
 
-``tiling.py`` and ``grouping.py`` make them, ``lowering.py`` has them lowered here, and
-``kernels/launches/bundle.py`` runs them.
+``tiling.py`` and ``grouping.py`` make them, ``executor/plan/lowering.py`` has them lowered here,
+and ``kernels/launches/bundle.py`` runs them.
 """
 
 from __future__ import annotations

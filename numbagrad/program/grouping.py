@@ -2,7 +2,7 @@
 
 ``fusion.optimise`` calls ``grouped`` last, for the updates of many small parameters as for products
 that share a factor. Threads share out the work of all members at once; by itself each is too
-little for that. ``cost.py`` says what is small, and how many are worth a group.
+little for that. ``executor/plan/cost.py`` says what is small, and how many are worth a group.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The launch of a row loop: what is computed of every row, the kernel of that, and its arguments.
 
-Called by ``lowering.py``. ``stages.py`` cuts the expressions into loops over the columns, of which
-``kernels/rowwise/rows.py`` makes the text of the kernel.
+Called by ``executor/plan/lowering.py``. ``executor/plan/stages.py`` cuts the expressions into loops
+over the columns, of which ``kernels/rowwise/rows.py`` makes the text of the kernel.
 """
 
 from __future__ import annotations

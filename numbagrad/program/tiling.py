@@ -4,7 +4,7 @@
 has the size of a tile: it stays in the first-level cache, the arena holds so much less, and threads
 share out the rows once, instead of once for each operation. What sums over rows leaves a partial
 result for each unit of work, or each tile; both follow from sizes alone, so that the bits do not
-depend on threads. ``cost.py`` says how large a tile is, and what is worth a chain.
+depend on threads. ``executor/plan/cost.py`` says how large a tile is, and what is worth a chain.
 """
 
 from __future__ import annotations

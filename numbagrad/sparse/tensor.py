@@ -1,6 +1,6 @@
 """The class of sparse Tensors: which members of a Tensor they have, and which raise.
 
-``MEMBERS`` of ``members.py`` has what they do; whatever else a program finds on a Tensor raises
+``members.py`` has what they do; whatever else a program finds on a Tensor raises
 torch's error, so that nothing takes the array of one for dense memory.
 """
 

@@ -1,7 +1,8 @@
 """Random operators inside of ``vmap``: raise, or draw the same or different numbers.
 
-``ops/creation/random.py`` makes its tensors through ``drawn_for_samples`` and writes in place what
-``drawn_in_place`` says. Levels around others add up: each says how its own samples differ.
+``ops/creation/random.py`` makes its tensors through ``drawn_for_samples``, and
+``ops/creation/random_writes.py`` fills them in place through ``fill_samples``. Levels around others
+add up: each says how its own samples differ.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Attributes of a transformed Tensor as code outside the transformation sees them.
 
-``tensor.py`` asks here for the values, the text and the detached self of such a Tensor; functions
-with ``out=`` ask whether a tangent would be lost.
+``tensor/tensor.py`` asks here for the values, the text and the detached self of such a Tensor;
+functions with ``out=`` ask whether a tangent would be lost.
 """
 
 from __future__ import annotations

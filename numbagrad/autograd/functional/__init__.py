@@ -1,8 +1,8 @@
 """Derivatives of functions of tensors: products with vectors, ``jacobian`` and ``hessian``.
 
 The names of ``torch.autograd.functional``. Everything is composed of ``autograd.grad``, forward
-mode and ``vmap``: the products here, whole derivatives in ``functional_jacobians.py``; what both
-take and refuse is in ``functional_arguments.py``. It is imported when a name of it is first asked
+mode and ``vmap``: the products here, whole derivatives in ``jacobians.py``; what both
+take and refuse is in ``arguments.py``. It is imported when a name of it is first asked
 for.
 """
 

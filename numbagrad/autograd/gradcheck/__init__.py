@@ -2,7 +2,7 @@
 
 ``gradcheck`` compares what backward or forward mode gives with central differences of the function
 itself; ``gradgradcheck`` does the same for the gradient. This file takes the options and checks
-arguments; the checks themselves are in ``gradcheck_comparison.py`` and ``gradcheck_properties.py``.
+arguments; the checks themselves are in ``comparison.py`` and ``properties.py``.
 """
 
 from __future__ import annotations

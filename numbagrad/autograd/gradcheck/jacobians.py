@@ -1,7 +1,7 @@
 """Jacobians, and their products with vectors, in three ways: by differences, backward and forward.
 
 A Jacobian here has one row for each element of the input and one column for each element of the
-output. ``gradcheck_comparison.py`` calls these and compares; they call the function of the user,
+output. ``comparison.py`` calls these and compares; they call the function of the user,
 ``autograd.grad`` and forward mode.
 """
 

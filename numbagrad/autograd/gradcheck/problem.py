@@ -1,7 +1,7 @@
 """Shared by the checks of ``gradcheck``: the problem to check, its error, reading of tensors.
 
-``gradcheck.py`` makes a ``Problem``; ``gradcheck_jacobians.py``, ``gradcheck_comparison.py`` and
-``gradcheck_properties.py`` look at it.
+``__init__.py`` makes a ``Problem``; ``jacobians.py``, ``comparison.py`` and
+``properties.py`` look at it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """New ndarrays of elements of others: at indices, or one array after another.
 
-Called by ``ops/indexing/gather.py``, ``indexing.py`` and ``join.py``. Each function returns None
+Called by indexing (``ops/indexing/``) and joins (``ops/views/join.py``). Each function returns None
 for what is not the ordinary case, contiguous arrays and indices in range; its caller then goes
 another way. The launchers are in ``native/copying.py``.
 """

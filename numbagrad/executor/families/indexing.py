@@ -1,7 +1,7 @@
 """Views and indexed copies of ndarrays, as native launchers where Python would be slow.
 
 Called by the views of ``ops/`` (expand, parts, strided) and by ``ops/indexing/items.py``,
-``gather.py`` and ``scatter.py``; runs what ``kernels/indexing/`` holds.
+``ops/indexing/gather.py`` and ``ops/indexing/scatter.py``; runs what ``kernels/indexing/`` holds.
 """
 
 from __future__ import annotations

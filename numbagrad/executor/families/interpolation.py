@@ -1,7 +1,7 @@
 """Resampling of ndarrays by the nearest element or by weights, samples of a grid, and adjoints.
 
-Called by ``nn/functional/resampling.py`` and ``grid.py``; runs what ``kernels/interpolation/``
-holds.
+Called by ``nn/functional/resampling.py`` and ``nn/functional/grid.py``; runs what
+``kernels/interpolation/`` holds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Order along a dimension of an ndarray: indices that sort it, the first of them, and ranks.
 
-Called by ``ops/reductions/sorting.py`` and ``extremum.py``. An element of up to 32 bits becomes an
-integer that sorts as it does, with its place in the lower half: sorting these numbers sorts the
-places, which moves less memory than a sort of indices that looks elements up.
+Called by ``ops/reductions/sorting.py`` and ``ops/reductions/extremum.py``. An element of up to 32
+bits becomes an integer that sorts as it does, with its place in the lower half: sorting these
+numbers sorts the places, which moves less memory than a sort of indices that looks elements up.
 ``kernels/order/rows.py`` makes them, and sorts long rows. NaN is the greatest value, and equal
 elements keep their order. No trace is told of these kernels: a program calls the function again.
 """

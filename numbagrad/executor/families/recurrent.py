@@ -36,7 +36,7 @@ _WORK = 1 << 20  # multiplications of all steps below which one thread does them
 class _Formula(NamedTuple):
     """A formula on the rows of a step: what its inputs and its outputs are, by name and column.
 
-    ``gates2`` is the third part of the gates; the names are those of ``_POSITIONS``.
+    ``gates2`` is the third part of the gates; ``_FORWARD`` and ``_BACKWARD`` have the names.
     """
 
     function: Callable[..., Any]
@@ -195,7 +195,7 @@ class Steps(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def _plan(mode: str, width: int, steps: Steps, back: bool) -> Array:
-    """The arguments of ``recurrent_layout.py``."""
+    """The arguments of ``kernels/recurrent/layout.py``."""
     cell = CELLS[mode]
     formula, positions = (cell.backward, _BACKWARD) if back else (cell.forward, _FORWARD)
     names = [*formula.inputs.split(), *formula.outputs.split()]

@@ -1,7 +1,8 @@
 """The cost model of fusion: how much a loop may hold, and what is computed twice.
 
-``fusion.py`` and ``rows.py`` ask here. The numbers are in units of one vector instruction; they may
-be changed (``cost.model = dataclasses.replace(cost.model, ...)``) before a function is compiled.
+``program/fusion.py`` and ``program/rows.py`` ask here. The numbers are in units of one vector
+instruction; they may be changed (``cost.model = dataclasses.replace(cost.model, ...)``) before a
+function is compiled.
 """
 
 from __future__ import annotations

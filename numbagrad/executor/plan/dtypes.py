@@ -1,8 +1,8 @@
 """Which dtype a pointwise operator computes in, and that of its result: promotion, written once.
 
-Called by the programs of ``pointwise.py`` and ``complex_pointwise.py``, by the trace, and by
-operators in Python that promote as those do. ``DtypeRules`` says what a definition says of dtypes;
-``of`` answers for operands that have become ``OperandCode``.
+Called by the programs of ``families/pointwise.py`` and ``families/complex_pointwise.py``, by the
+trace, and by operators in Python that promote as those do. ``DtypeRules`` says what a definition
+says of dtypes; ``of`` answers for operands that have become ``OperandCode``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Expressions of rows cut into stages: which loop over the columns computes and combines what.
 
-Called for the row loops of programs (``row_stages.py``) and for operators along one dimension
-(``executor/families/rowwise.py``). A stage is a loop over the columns that computes what is known
-of the row so far, and combines it; ``kernels/rowwise/rows.py`` and ``kernels/rowwise/scan.py``
-make kernels from that.
+Called for the row loops of programs (``program/row_stages.py``) and for operators along one
+dimension (``executor/families/rowwise.py``). A stage is a loop over the columns that computes what
+is known of the row so far, and combines it; ``kernels/rowwise/rows.py`` and
+``kernels/rowwise/scan.py`` make kernels from that.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Attention: ``scaled_dot_product_attention``, and the multi-head attention built on it.
 
-Called by users and by the layers of ``nn/attention.py``. Defined by matrix products, softmax and
-masks, so gradients of every order follow; heads of batches have kernels that go block by block and
-keep no matrix of scores (``executor/families/attention.py``).
+Called by users and by the layers of ``nn/attention/multihead.py``. Defined by matrix products,
+softmax and masks, so gradients of every order follow; heads of batches have kernels that go block
+by block and keep no matrix of scores (``executor/families/attention.py``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Weights of a given norm: the functions that reparametrizations of modules share.
 
 ``nn/utils/parametrizations.py`` and the older hooks of ``nn/utils/weight_norm.py`` and
-``spectral_norm.py`` call them.
+``nn/utils/spectral_norm.py`` call them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What the annotations of a function say of its arguments is checked here, so that no function has to.
 For most functions that happens before a call, once for each combination of types. Functions of
 which programs make many small calls ask only when they have failed, which costs right calls
-nothing. Errors that no code here has written are put into words by ``argument_errors.py``. What
+nothing. Errors that no code here has written are put into words by ``errors.py``. What
 the rooms import from one another are the functions themselves, which pay nothing.
 """
 

@@ -1,6 +1,6 @@
 """Dtypes that public functions refuse although what they compute would take them, as torch does.
 
-Their forwards promote, or divide where torch has a kernel for floats only; ``argument_check.py``
+Their forwards promote, or divide where torch has a kernel for floats only; ``check.py``
 asks here before a call. Functions with errors of their own for this are not listed.
 """
 

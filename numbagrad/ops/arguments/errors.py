@@ -2,7 +2,7 @@
 
 ``Kinds`` holds what the annotations of a function say of its arguments; ``explain`` turns an error
 that no code of this library has written (of NumPy, of Python) into one that names the function and
-what it was given. ``argument_check.py`` calls both.
+what it was given. ``check.py`` calls both.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Sequence[Tensor]": (_are_tensors, "tuple of Tensors"),
     "list[Tensor]": (_are_tensors, "tuple of Tensors"),
     "tuple[Tensor, ...]": (_are_tensors, "tuple of Tensors"),
-    # The names below are of ``argument_kinds.py``.
+    # The names below are of ``kinds.py``.
     "Ints": (_are_several_ints, "tuple of ints"),
     "Sizes": (_are_sizes, "tuple of ints"),
     "Real": (_is_real, "float"),

@@ -1,6 +1,6 @@
 """Names that annotations have for what arguments are, where a Python type does not say it.
 
-``argument_errors.py`` reads annotations as text, and refuses before a call what is of another kind.
+``errors.py`` reads annotations as text, and refuses before a call what is of another kind.
 A function that takes its arguments in several ways declares them with ``takes``.
 """
 

@@ -1,8 +1,8 @@
 """Which operands of pointwise operators have to be Tensors, as torch's signatures say.
 
 A launcher takes numbers in the place of any operand, and misses the first time that it meets them;
-``operator.py`` asks here then. An operator that refused a number has no kernel for it, so the next
-one misses as well, and right calls pay nothing.
+``operators/pointwise_operator.py`` asks here then. An operator that refused a number has no kernel
+for it, so the next one misses as well, and right calls pay nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Arguments of functions that make tensors: sizes, dtypes, numbers and ``out``.
 
-``creation.py``, ``from_data.py``, ``sequences.py``, ``random.py`` and ``conversion.py`` share them.
-Nothing here is recorded.
+The functions of ``ops/creation/`` and ``ops/conversion/`` share them. Nothing here is recorded.
 """
 
 from __future__ import annotations

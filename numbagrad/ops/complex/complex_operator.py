@@ -1,10 +1,10 @@
 """Pointwise operators with complex operands: formulas lifted to real and imaginary parts.
 
-``operator.py`` comes here when a launcher gave up and an operand turns out to be complex. What the
-operator computes is its formula, lifted (``formula/complex.py``). Gradients follow torch's
-convention, that of the direction of steepest ascent: the gradient of a complex input is the
-derivative by its real part plus ``1j`` times that by its imaginary part. For a formula with a
-complex derivative this is the conjugate of that times the gradient of the result; the definition
+``operators/pointwise_operator.py`` comes here when a launcher gave up and an operand turns out to
+be complex. What the operator computes is its formula, lifted (``formula/complex.py``). Gradients
+follow torch's convention, that of the direction of steepest ascent: the gradient of a complex input
+is the derivative by its real part plus ``1j`` times that by its imaginary part. For a formula with
+a complex derivative this is the conjugate of that times the gradient of the result; the definition
 says so by ``HOLOMORPHIC``, and says more where a function has none (``abs``). Of gradients, the
 gradients are derived from the lifted formula, part by part.
 """

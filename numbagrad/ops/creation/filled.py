@@ -1,7 +1,7 @@
 """Tensors filled with one number: ``zeros``, ``full``, ``ones_like``, ``new_zeros``, ``eye``.
 
 Users call them. Memory is allocated and filled by NumPy; nothing here is recorded. What the
-arguments mean is in ``arguments.py``.
+arguments mean is in ``arguments/requirements.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tensors made from data: ``tensor``, ``as_tensor``, ``from_numpy`` and their relatives.
 
-Users call them; ``legacy.py`` uses ``array_of`` too. Python's numbers become what torch makes of
-them; arrays of NumPy are copied or shared. No gradient flows through what is made here.
+Users call them; ``methods/legacy.py`` uses ``array_of`` too. Python's numbers become what torch
+makes of them; arrays of NumPy are copied or shared. No gradient flows through what is made here.
 """
 
 from __future__ import annotations

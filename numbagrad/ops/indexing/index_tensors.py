@@ -1,6 +1,6 @@
 """Indexing by index tensors that are operands: what ``x[...]`` is inside of ``vmap``.
 
-``indexing.py`` keeps index arrays as parameters, which is cheaper. An array that stands for one in
+``subscript.py`` keeps index arrays as parameters, which is cheaper. An array that stands for one in
 each sample has to pass through operators, and those are here; they are also the rules for batches
 of the operators there.
 """

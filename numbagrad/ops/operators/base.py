@@ -1,9 +1,10 @@
 """``Operator``: what all operators are to autograd, transformations and users.
 
-Kinds of operators are its subclasses, which define what differs: a formula (``operator.py``), a
-forward on arrays with gradient functions (``tensor_operator.py``), views (``view_operator.py``),
-sums (``reduction.py``), a definition in other operators (``composite.py``), a function of a user's
-(``user_kernel.py``). ``dispatch/descent.py`` is the way from a call to ``run``, the same for all.
+Kinds of operators are its subclasses, which define what differs: a formula
+(``pointwise_operator.py``), a forward on arrays with gradient functions (``tensor_operator.py``),
+views (``view_operator.py``), sums (``reductions/reduction.py``), a definition in other operators
+(``composite.py``), a function of a user's (``user_kernel.py``). ``dispatch/descent.py`` is the way
+from a call to ``run``, the same for all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The gradient of a pointwise operator: derived from its definition, run by the node of a result.
 
-``operator.py`` makes a rule for each choice of inputs that need a gradient; ``tangent_rule.py`` has
-the other direction.
+``pointwise_operator.py`` makes a rule for each choice of inputs that need a gradient;
+``tangent_rule.py`` has the other direction.
 """
 
 from __future__ import annotations

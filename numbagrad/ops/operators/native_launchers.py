@@ -1,9 +1,9 @@
 """The compiled way from Tensors to Tensors, for programs whose tensors are small.
 
-``operator.py`` and the families ask here for the builtins of ``native/``, which make Tensors and
-nodes by themselves. This file tells them where the slots of those objects are, keeps the recipes
-for the nodes of an operator, and decides when compiling them pays. Until then, and without a
-compiler, Python code does the same.
+``pointwise_operator.py`` and the families ask here for the builtins of ``native/``, which make
+Tensors and nodes by themselves. This file tells them where the slots of those objects are, keeps
+the recipes for the nodes of an operator, and decides when compiling them pays. Until then, and
+without a compiler, Python code does the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The names under which nodes show what they saved: ``grad_fn._saved_self`` and the like.
 
-``operator.py`` and ``tensor_operator.py`` ask here. Most names are those of the parameters; the
-tables below have torch's where it calls the same thing otherwise, and say how a value is shown that
-is kept in another form.
+``pointwise_operator.py`` and ``tensor_operator.py`` ask here. Most names are those of the
+parameters; the tables below have torch's where it calls the same thing otherwise, and say how a
+value is shown that is kept in another form.
 """
 
 from __future__ import annotations

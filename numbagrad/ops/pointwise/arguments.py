@@ -1,7 +1,7 @@
 """Torch's checks of factors, rounding modes and ``out`` of pointwise functions.
 
-``functions.py`` and ``inplace.py`` ask here for arguments other than the common ones; which
-operands have to be Tensors is in ``operand_kinds.py``.
+``functions.py`` and ``writing/inplace.py`` ask here for arguments other than the common ones; which
+operands have to be Tensors is in ``arguments/operand_kinds.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Public functions of the pointwise family: torch's signatures over the table of ``pointwise.py``.
+"""Public functions of the pointwise family: torch's signatures over the table of formulas.
 
 Most take Tensors by position and are made here from the table alone. Of those with options (alpha,
 rounding modes, optional bounds) it is written which operator computes. Functions with ``out``,

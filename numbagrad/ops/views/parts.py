@@ -1,7 +1,7 @@
 """Parts of a tensor as views: slices, diagonals, windows.
 
-Their gradients are zeros with the part in its place. Indexing (``indexing.py``) makes its views
-with the operators of this file; all pieces along a dimension are in ``splitting.py``.
+Their gradients are zeros with the part in its place. Indexing (``indexing/subscript.py``) makes its
+views with the operators of this file; all pieces along a dimension are in ``splitting.py``.
 """
 
 from __future__ import annotations
