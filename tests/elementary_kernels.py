@@ -30,7 +30,13 @@ ANY, BOUNDED, INSTRUCTED = "any", "bounded", "instructed"
 
 
 #: Functions of two arguments, which have tests of their own.
-BINARY = ("pow", "times_power_of_two", "atan2", "hypot", "fmod", "remainder", "floor_divide")
+BINARY = (
+    "pow", "times_power_of_two", "atan2", "hypot", "fmod", "remainder", "floor_divide",
+    "trunc_divide",
+)  # fmt: skip
+
+#: The bounded lowering of lgamma holds for positive numbers; it has tests of its own.
+POSITIVE = ("lgamma",)
 
 
 def rules(kind: str) -> dict[tuple[str, str], Callable]:
@@ -53,7 +59,7 @@ _UNARY = sorted(key for key in CPU_LOWERING if key[0] not in BINARY)
 #: Every lowering of a function of one argument that this CPU can run: function, dtype, kind.
 LOWERINGS = (
     [(function, dtype, ANY) for function, dtype in _UNARY]
-    + [(*key, BOUNDED) for key in sorted(CPU_BOUNDED) if key[0] not in BINARY]
+    + [(*key, BOUNDED) for key in sorted(CPU_BOUNDED) if key[0] not in (*BINARY, *POSITIVE)]
     + [
         (function, dtype, INSTRUCTED)
         for function, dtype in _UNARY

@@ -18,10 +18,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from ...codegen import loader
-from ...formula import abs, multiply_by_power, reciprocal_estimate
+from ...formula import abs, floor, multiply_by_power, reciprocal_estimate, trunc
 from ...formula.lowering import float_floor_divide, float_remainder
 from .arithmetic import FLOAT32, FLOAT64, Value
-from .division import fmod_usual, is_unusual_quotient
+from .division import (
+    fmod_usual,
+    integer_quotient,
+    integer_rest,
+    is_beyond_float64,
+    is_unusual_quotient,
+)
 from .error_function import erf, erfc, gelu, gelu_gradient_float32, gelu_usual
 from .exponential import (
     cosh,
@@ -35,6 +41,7 @@ from .exponential import (
     tanh,
     times_power_of_two,
 )
+from .gamma import is_unusual_gamma, lgamma_usual
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
 from .power import is_unusual_power, power, power_usual
 from .refinement import near_quotient_refined, near_sqrt_refined
@@ -62,6 +69,17 @@ _FUNCTIONS = (
     erf, erfc, gelu, asin, acos, atan, atan2, hypot, times_power_of_two,
 )  # fmt: skip
 
+#: Integers that are divided as floats, which hold all of them.
+_FLOAT_OF_INTEGER = {
+    "int8": "float32", "uint8": "float32", "int16": "float32", "int32": "float64",
+}  # fmt: skip
+_INTEGER_DIVISIONS = {
+    "floor_divide": partial(integer_quotient, rounded=floor),
+    "trunc_divide": partial(integer_quotient, rounded=trunc),
+    "remainder": partial(integer_rest, rounded=floor),
+    "fmod": partial(integer_rest, rounded=trunc),
+}
+
 #: (function, dtype) -> the function over symbolic values that replaces it in a CPU kernel, good for
 #: every argument. What is not here is left to the C library (sine and its kin in float64)
 #: or to `formula.lowering`.
@@ -73,6 +91,11 @@ CPU_LOWERING: dict[tuple[str, str], Callable[..., Value]] = {
     ("tan", "float32"): partial(tan_of_any, f=FLOAT32),
     ("gelu_gradient", "float32"): gelu_gradient_float32,
     **{("pow", f.name): partial(power, f=f) for f in _FORMATS},
+    **{
+        (name, integer): partial(rule, integer=integer, real=real)
+        for integer, real in _FLOAT_OF_INTEGER.items()
+        for name, rule in _INTEGER_DIVISIONS.items()
+    },
 }
 
 
@@ -99,9 +122,17 @@ CPU_BOUNDED: Mapping[tuple[str, str], tuple[Callable[..., Value], Callable[..., 
         for f in _FORMATS
     },
     **{
+        ("lgamma", f.name): (partial(is_unusual_gamma, f=f), partial(lgamma_usual, f=f))
+        for f in _FORMATS
+    },
+    **{
         (name, f.name): (partial(is_unusual_quotient, f=f), rule)
         for f in _FORMATS
         for name, rule in _divisions(partial(fmod_usual, f=f)).items()
+    },
+    **{
+        (name, "int64"): (is_beyond_float64, partial(rule, integer="int64", real="float64"))
+        for name, rule in _INTEGER_DIVISIONS.items()
     },
     **{
         (function.__name__, f.name): (_beyond(CIRCULAR_BOUND[f.name]), partial(function, f=f))
