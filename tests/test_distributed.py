@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import pathlib
 import sys
 
 import numpy as np
@@ -193,6 +194,22 @@ def test_ranks_of_one_machine_add_up_in_memory_that_they_share(tmp_path, monkeyp
             for found in results:
                 assert np.array_equal(found[step][k], expected.astype(kind))
     assert not shared_sums._STATES
+
+
+def test_a_large_file_is_the_same_memory_wherever_it_is_mapped(tmp_path, monkeypatch):
+    """It begins where a huge page can, and goes when nobody refers to it."""
+    monkeypatch.setattr(shared_sums, "FOLDER", tmp_path)
+    size = shared_sums.size_of([(1_500_000, np.dtype("float32"))], 2)
+    path = shared_sums.make_file(size)
+    first, second = [np.frombuffer(shared_sums.map_file(path), np.uint8) for _ in range(2)]
+    assert len(first) == size and first.ctypes.data % shared_sums._HUGE_PAGE == 0
+    first[[0, -1]] = 3, 5
+    assert second[[0, -1]].tolist() == [3, 5] and not second[1:-1].any()
+    if sys.platform == "linux":
+        maps = pathlib.Path("/proc/self/maps")
+        assert path in maps.read_text()
+        del first, second
+        assert path not in maps.read_text()
 
 
 def test_without_room_in_memory_nothing_is_shared(tmp_path, monkeypatch):

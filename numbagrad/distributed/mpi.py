@@ -157,8 +157,11 @@ def _shared_sums(
     if not comm.allreduce(is_one_machine and shared_sums.IS_POSSIBLE, MPI.LAND):
         return None
     size = shared_sums.size_of(forms, comm.size)
-    path = comm.bcast(shared_sums.make_file(size) if comm.rank == 0 else None, 0)
-    memory = None if path is None else shared_sums.map_file(path)
+    path = shared_sums.make_file(size) if comm.rank == 0 else None
+    memory = None if path is None else shared_sums.map_file(path)  # the first moves its pages
+    path = comm.bcast(path, 0)
+    if path is not None and comm.rank:
+        memory = shared_sums.map_file(path)
     is_everywhere = comm.allreduce(memory is not None, MPI.LAND)
     if path is not None and comm.rank == 0:
         os.unlink(path)  # the memory stays while somebody has it mapped

@@ -293,13 +293,16 @@ class Reducer:
         self._met |= 1 << position
         if self.hook is None:
             self._give(position)
-        # Only now those that were complete before: a product whose gradient is given next to it in
-        # a program writes it there itself, but not past the start of a sum. That of the bias, whose
-        # gradient a layer gives just before that of its weight, starts none for the same reason.
-        if parameter._array.ndim != 1:
+        # In a program a bucket that is complete now is started with the next gradient: a product
+        # whose gradient is given next to it writes it there itself, but not past the start of a
+        # sum. The gradient of a bias, which comes just before that of its weight, starts none.
+        in_program = capture.active is not None
+        if in_program and parameter._array.ndim != 1:
             self._start_complete()
         if position not in self._unused:
             self._waiting[self._positions[position][0]] -= 1
+        if not in_program:
+            self._start_complete()
         for _, reduction in self._started:
             if isinstance(reduction, _Averaging):
                 reduction.poll()

@@ -10,6 +10,8 @@ of it. ``mpi.py`` makes the sums of a ``Reducer``.
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import itertools
 import math
 import mmap
@@ -37,6 +39,11 @@ IS_POSSIBLE = (
     platform.machine() in ("x86_64", "AMD64")
     and os.environ.get("NUMBAGRAD_MPI_SHARED_MEMORY", "1") != "0"
 )
+#: Bytes of a huge page. Gradients of large models are more than the processor's tables of small
+#: pages hold, in the memory of several ranks even more so.
+_HUGE_PAGE = 1 << 21
+_COLLAPSE = 25  # MADV_COLLAPSE of Linux 6.1: have memory lie in huge pages, whatever files do else
+_MAP_SHARED_FIXED = 0x11
 #: Bytes of half precision that are added up at a time: they stay in the cache of a core.
 _CHUNK_BYTES = 1 << 17
 #: Elements of a sum that are worth a thread of their own.
@@ -77,25 +84,65 @@ def make_file(size: int) -> str | None:
     return str(path)
 
 
-def map_file(path: str) -> mmap.mmap | None:
-    """The memory of a file; None if it cannot be opened, as on another machine."""
+def map_file(path: str) -> Any:
+    """The memory of a file, in huge pages if it is large and the system has them.
+
+    None if the file cannot be opened, as on another machine.
+    """
     try:
         descriptor = os.open(path, os.O_RDWR)
     except OSError:
         return None
     try:
-        return mmap.mmap(descriptor, 0)
+        size = os.fstat(descriptor).st_size
+        if size < _HUGE_PAGE:
+            return mmap.mmap(descriptor, 0)
+        return _mapped_at_huge_page(descriptor, size)
     finally:
         os.close(descriptor)
+
+
+def _mapped_at_huge_page(descriptor: int, size: int) -> memoryview:
+    """The memory of a file at an address that huge pages can have.
+
+    ``mmap`` of Python has no say in the address, so the file takes the place of a part of other
+    memory, and is unmapped with that.
+    """
+    room = mmap.mmap(-1, size + _HUGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(room))
+    address = -(-start // _HUGE_PAGE) * _HUGE_PAGE
+    process = _process()
+    access = mmap.PROT_READ | mmap.PROT_WRITE
+    if process.mmap(address, size, access, _MAP_SHARED_FIXED, descriptor, 0) != address:
+        error = ctypes.get_errno()
+        raise OSError(error, f"mmap of {size} bytes that ranks share: {os.strerror(error)}")
+    process.madvise(
+        address, size // _HUGE_PAGE * _HUGE_PAGE, _COLLAPSE
+    )  # where that fails pages are small
+    return memoryview(room)[address - start : address - start + size]
+
+
+@functools.lru_cache(maxsize=1)
+def _process() -> ctypes.CDLL:
+    process = ctypes.CDLL(None, use_errno=True)
+    address, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    process.mmap.argtypes = [address, size, number, number, number, ctypes.c_long]
+    process.mmap.restype = ctypes.c_void_p
+    process.madvise.argtypes = [address, size, number]
+    return process
 
 
 Forms = Sequence[tuple[int, "np.dtype[Any]"]]
 
 
 def size_of(forms: Forms, ranks: int) -> int:
-    """Bytes that sums of such numbers of elements and dtypes take, for so many ranks."""
+    """Bytes that sums of such numbers of elements and dtypes take, for so many ranks.
+
+    If huge pages are worth it, these are full.
+    """
     arrays = sum([_padded(count * kind.itemsize) for count, kind in forms])
-    return (_padded(16 * len(forms)) + arrays) * ranks
+    size = (_padded(16 * len(forms)) + arrays) * ranks
+    return size if size < _HUGE_PAGE else -(-size // _HUGE_PAGE) * _HUGE_PAGE
 
 
 def _padded(size: int) -> int:
