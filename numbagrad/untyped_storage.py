@@ -16,9 +16,15 @@ from .shared_memory import block_of
 
 
 def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array that owns the memory of this one, as far as NumPy knows it."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    """The array that owns the memory of this one, as far as NumPy knows it.
+
+    Between the two may be what NumPy made an array of that is none itself.
+    """
+    base: Any = array.base
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            array = base
+        base = getattr(base, "base", None)
     return array
 
 

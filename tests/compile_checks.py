@@ -151,7 +151,8 @@ def described(value, versions=True):
     if isinstance(value, torch.Tensor):
         flags = (
             value.dtype, tuple(value.shape), value.stride(), value.requires_grad, value.is_leaf,
-            value.is_inference(), value.grad_fn is not None,
+            value.is_inference(), value.grad_fn is not None, value.storage_offset(),
+            value.untyped_storage().nbytes(),
         )  # fmt: skip
         if versions and not value.is_inference():
             flags += (value._version,)

@@ -88,6 +88,8 @@ class Made:
     is_registered: bool = False
     #: Whether it is a view that was made while nothing was captured, of what requires grad.
     is_unrecorded: bool = False
+    #: Whether it was a view, or detached from one: it knows the whole memory.
+    is_of_memory: bool = False
 
     @property
     def is_unshared(self) -> bool:
@@ -153,7 +155,18 @@ class Made:
                 tensor._view_origin = self.origin
             if self.is_registered:
                 register_view(tensor, version_cell_of(tensor))
+        elif self.is_of_memory:
+            tensor._memory = self._memory(run)
         return tensor
+
+    def _memory(self, run: Run) -> Array:
+        """The whole memory that the tensor shows a part of."""
+        if self.result is not None:
+            return run.results[self.result]
+        assert self.owner is not None
+        owner = self.owner[0].find(run.leaves)
+        base = owner if owner._viewed is None else owner._viewed
+        return base._array if base._memory is None else base._memory
 
 
 def finder(

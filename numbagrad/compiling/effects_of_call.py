@@ -170,6 +170,7 @@ class EffectsOfCall:
             count, 0 if cell is None else cell[0],
             None if base is None else self._known.get(id(base)),
             is_unrecorded=tensor._producer is UNRECORDED,
+            is_of_memory=tensor._memory is not None or base is not None,
         )  # fmt: skip
 
     def _link_views(self) -> None:

@@ -23,6 +23,7 @@ from .expression import (
     floor_divide,
     gelu_gradient,
     log,
+    log1p,
     make,
     polygamma,
     postorder,
@@ -82,6 +83,14 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     ),
     "abs": (lambda result, a: sign(a),),
     "copysign": (lambda result, a, b: where(a == 0, 0, sign(a) * sign(result)), lambda *_: 0),
+    "xlogy": (
+        lambda result, x, y: where((x == 0) & (y <= 0), 0, log(y)),
+        lambda result, x, y: x / y,
+    ),
+    "xlog1py": (
+        lambda result, x, y: where((x == 0) & (y <= -1), 0, log1p(y)),
+        lambda result, x, y: x / (y + 1),
+    ),
     "hypot": (lambda result, a, b: a / result, lambda result, a, b: b / result),
     "minimum": _minimum_partials(),
     "maximum": _maximum_partials(),

@@ -20,7 +20,7 @@ __all__ = [
     "minimum", "multiply_by_power", "ndtr", "near_quotient", "near_sqrt", "polygamma", "pow",
     "reciprocal_estimate", "remainder", "rint", "rough_reciprocal", "round", "rsqrt",
     "rsqrt_estimate", "sigmoid", "sign", "sin", "sinh", "sqrt", "substitute", "symbol", "tan",
-    "tanh", "times_power_of_two", "trunc", "trunc_divide", "where",
+    "tanh", "times_power_of_two", "trunc", "trunc_divide", "where", "xlog1py", "xlogy",
 ]  # fmt: skip
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -295,6 +295,8 @@ digamma = _function("digamma", 1, "Derivative of lgamma.")
 atan2 = _function("atan2", 2, "Angle of the point (x, y), called as atan2(y, x).")
 hypot = _function("hypot", 2, "sqrt(x*x + y*y) without overflow on the way")
 pow = _function("pow", 2, "x**y")
+xlogy = _function("xlogy", 2, "x * log(y), 0 where x is 0 but for a y that is NaN.")
+xlog1py = _function("xlog1py", 2, "x * log1p(y), 0 where x is 0 but for a y that is NaN.")
 abs = _function("abs", 1, "Absolute value.")
 sign = _function("sign", 1, "-1, 0 or 1; 0 for NaN, as torch.")
 floor = _function("floor", 1, "Largest integer not above x.")

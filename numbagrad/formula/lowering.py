@@ -233,9 +233,8 @@ def _erfinv(y: Expression) -> Expression:
 
 
 def _gelu_gradient(x: Expression) -> Expression:
-    """ndtr(x) + x ndtr'(x); beyond 40 the second term is below every float, but inf * 0 is NaN."""
     density = e.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
-    return e.ndtr(x) + where(e.abs(x) > 40, 0.0, x * density)
+    return e.ndtr(x) + x * density
 
 
 _FLOAT_RULES: dict[str, Callable[..., Any]] = {
@@ -255,12 +254,13 @@ _FLOAT_RULES: dict[str, Callable[..., Any]] = {
     "floor_divide": float_floor_divide,
     "trunc_divide": lambda a, b: e.trunc(a / b),
     "sigmoid": lambda x: 1 / (1 + e.exp(-x)),
-    # The product is below every float there, but -inf * 0 would be NaN.
-    "gelu": lambda x: where(x < -40, -0.0, x * e.ndtr(x)),
+    "gelu": lambda x: x * e.ndtr(x),
     "gelu_gradient": _gelu_gradient,
     "ndtr": lambda x: 0.5 * e.erfc(x * -math.sqrt(0.5)),
     "digamma": _digamma,
     "erfinv": _erfinv,
+    "xlogy": lambda x, y: where(y != y, y, where(x == 0, 0, x * e.log(y))),
+    "xlog1py": lambda x, y: where(y != y, y, where(x == 0, 0, x * e.log1p(y))),
 }
 
 

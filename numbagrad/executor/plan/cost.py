@@ -126,7 +126,7 @@ class CostModel:
 FUNCTIONS = frozenset(
     "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh acosh "
     "atanh erf erfc erfinv sigmoid gelu gelu_gradient ndtr lgamma digamma polygamma pow atan2 "
-    "hypot".split()
+    "hypot xlogy xlog1py".split()
 )
 
 #: Divisions and roots.

@@ -202,7 +202,10 @@ def erfc(x: Value, f: Format) -> Value:
 
 
 def gelu(x: Value, f: Format) -> Value:
-    """x Phi(x) as max(x, 0) - |x| Phi(-|x|), which has no cancellation."""
+    """x Phi(x) as max(x, 0) - |x| Phi(-|x|), which has no cancellation.
+
+    At -infinity, where x Phi(x) is infinity times zero, x - x makes it NaN.
+    """
     if f.name == "float32":
         return _gelu_float32(x)
     a = clamp_above(abs(x), 38.6)
@@ -214,7 +217,7 @@ def gelu(x: Value, f: Format) -> Value:
     tail = _gaussian_tail(a, half, _NORMAL_RATIO_FLOAT64, (factor, factor_low), f)
     centre = fma(-square, polynomial(square, _NORMAL_CENTRE[f.name]), a)
     near = a < 0.875
-    return fma(where(near, centre, tail), where(near, -0.5, -(2.0**-64)), where(x < 0, 0.0, x))
+    return fma(where(near, centre, tail), where(near, -0.5, -(2.0**-64)), where(x < 0, x - x, x))
 
 
 def _gelu_float32(x: Value) -> Value:
@@ -238,7 +241,7 @@ def _gelu_float32(x: Value) -> Value:
     outer = fma(-w, tail + one, tail) + one
     outer = from_bits(bits(outer) + (bits(shifted) << f.mantissa))
     near = a < 0.875
-    return fma(where(near, centre, outer), where(near, -0.5, -(2.0**-64)), where(x < 0, 0.0, x))
+    return fma(where(near, centre, outer), where(near, -0.5, -(2.0**-64)), where(x < 0, x - x, x))
 
 
 def gelu_usual(x: Value, f: Format) -> Value:
@@ -271,7 +274,7 @@ def gelu_gradient_float32(x: Value) -> Value:
     """Phi(x) + x Phi'(x): for negative x Phi'(x) times Mills' ratio less |x|, else 1 less that.
 
     The error is at most 3 units in the last place of 1 / 2, and 2**-21.9 of the result where
-    x < -1.5. What is below 1e-36 is 0: beyond 13.1. The argument is cut off where that of gelu is,
+    x < -1.5. What is below 1e-36 is 0: beyond 13.1, but for infinity. The argument is cut off where that of gelu is,
     so that a loop that computes both squares and reduces it once.
     """
     f = FLOAT32
@@ -285,5 +288,6 @@ def gelu_gradient_float32(x: Value) -> Value:
     density = from_bits(bits(density) + (bits(shifted) << f.mantissa))
     numerator, denominator = _MILLS_RATIO_FLOAT32
     ratio = polynomial(a, numerator) / monic(a, denominator)
-    lower = where(size > 13.1, 0.0, density * (ratio - a))  # the exponent may have wrapped
+    # The exponent may have wrapped there; x - x is NaN at infinity, as x Phi'(x) is.
+    lower = where(size > 13.1, x - x, density * (ratio - a))
     return where(x < 0, lower, 1 - lower)

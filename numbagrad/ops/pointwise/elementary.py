@@ -41,6 +41,8 @@ from ...formula import (
     tan,
     tanh,
     where,
+    xlog1py,
+    xlogy,
 )
 from ..operators.definition import ComplexRule, Refused, analytic, define
 from .domains import NONZERO, POSITIVE, UNIT, WITHIN_ONE
@@ -91,9 +93,9 @@ define(
 )
 define(
     "xlogy",
-    lambda x, y: where(isnan(y), y, where(x == 0, 0, x * log(y))),
+    lambda x, y: xlogy(x, y),
     gradient={
-        "x": lambda grad, x, y: where((x == 0) & (y <= 0), 0, grad * log(y)),
+        "x": lambda grad, x, y: where((x == 0) & (y <= 0), 0, xlogy(grad, y)),
         "y": lambda grad, x, y: grad * x / y,
     },
     domain={"x": NONZERO, "y": POSITIVE},
@@ -101,9 +103,9 @@ define(
 )
 define(
     "special_xlog1py",
-    lambda x, y: where(isnan(y), y, where(x == 0, 0, x * log1p(y))),
+    lambda x, y: xlog1py(x, y),
     gradient={
-        "x": lambda grad, x, y: where((x == 0) & (y <= -1), 0, grad * log1p(y)),
+        "x": lambda grad, x, y: where((x == 0) & (y <= -1), 0, xlog1py(grad, y)),
         "y": lambda grad, x, y: grad * x / (y + 1),
     },
     domain={"x": NONZERO, "y": (-0.9, 3.0)},
