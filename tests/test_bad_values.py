@@ -101,3 +101,47 @@ def test_bad_values(entry):
         check(outcome(samples, both), expected, f"samples, {what}")
         check(outcome(programs[1], both), expected, f"samples, compiled, {what}")
         check(outcome(programs[0], good), right, f"compiled, after {what}")
+
+
+F = numbagrad.nn.functional
+
+#: A call, arguments that it takes, and the same with one element that it refuses.
+REFUSED_ELEMENTS = {
+    "probability": (lambda x: F.binary_cross_entropy(x, x * 0), [0.5, 0.25], [0.5, 1.5]),
+    "target": (lambda x: F.binary_cross_entropy(x * 0 + 0.5, x), [0.5, 0.25], [0.5, -0.5]),
+    "variance": (lambda x: F.gaussian_nll_loss(x, x * 2, x), [0.5, 0.25], [0.5, -0.5]),
+    "chance": (lambda x: numbagrad.bernoulli(x), [0.0, 1.0], [0.0, -1.0]),
+    "chance in place": (lambda x: (x * 0).bernoulli_(x), [0.0, 1.0], [0.0, 1.5]),
+    "deviation": (lambda x: numbagrad.normal(x * 0, x), [0.5, 0.25], [0.5, -0.5]),
+    "rate": (lambda x: numbagrad.poisson(x), [0.5, 0.25], [0.5, -0.5]),
+    "fraction": (lambda x: numbagrad.quantile(x, x, interpolation="higher"), [0.5, 1], [0.5, -0.1]),
+    "fraction of numbers": (
+        lambda x: numbagrad.nanquantile(x, x, interpolation="nearest"), [0.5, 1], [0.5, -0.1],
+    ),
+}  # fmt: skip
+RUNS = {
+    "compiled": numbagrad.compile,
+    "vmap": lambda call: numbagrad.vmap(call, randomness="different"),
+    "vmap twice": lambda call: numbagrad.vmap(numbagrad.vmap(call, 0, randomness="different"), 0,
+                                              randomness="different"),
+    "grad": lambda call: numbagrad.func.grad(lambda x: call(x).sum() + x.sum()),
+    "tangents": lambda call: lambda x: numbagrad.func.jvp(call, (x,), (x,)),
+    "vmap compiled": lambda call: numbagrad.compile(numbagrad.vmap(call, randomness="different")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("name", REFUSED_ELEMENTS)
+def test_elements_are_refused_under_every_transformation(name, run):
+    """As eagerly; a compiled function is called with good elements first."""
+    call, good, bad = REFUSED_ELEMENTS[name]
+    with pytest.raises((RuntimeError, ValueError)) as eager:
+        call(numbagrad.tensor(bad))
+    function = RUNS[run](call)
+    shape = {"vmap": (2, 2), "vmap compiled": (2, 2), "vmap twice": (2, 1, 2)}.get(run, (2,))
+    for _ in range(3):
+        function(numbagrad.tensor(good).expand(shape))
+    values = np.broadcast_to(np.array(good, np.float32), shape).copy()
+    values[..., -1].flat[-1] = bad[-1]
+    with pytest.raises(type(eager.value)):
+        function(numbagrad.tensor(values))

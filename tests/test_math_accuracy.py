@@ -190,7 +190,7 @@ def test_gradient_of_gelu(dtype: str) -> None:
     true = _erfc(-wide / np.sqrt(np.longdouble(2))) / 2 + wide * density
     error = np.abs(computed - true)
     unit = np.finfo(dtype).eps
-    assert error[:-1].max() < 1.5 * unit
+    assert error[:-3].max() < 1.5 * unit
     left = (x < -1.5) & np.isfinite(x) & (x > -13.1)
     assert (error[left] / np.abs(true[left])).max() < {"float32": 2.5, "float64": 100}[dtype] * unit
-    assert np.isnan(computed[-1])
+    assert np.isnan(computed[-3:]).all()

@@ -168,15 +168,21 @@ class Transformed(np.ndarray):
         return False, False
 
     @property
-    def elsewhere(self) -> Any:
-        """The array of another backend that this stands for; None for memory of the CPU."""
+    def of_all_samples(self) -> Any:
+        """The array, of all samples and without tangents, that this one shows; None if unknown."""
         array: Any = self
         while array.__class__ is Transformed:
             state = getattr(array, "state", None)
             if state is None:
                 return None
             array = (state.value if state.__class__ is Batched else state.primal)._array
-        return None if foreign(array) is None else array
+        return array
+
+    @property
+    def elsewhere(self) -> Any:
+        """The array of another backend that this stands for; None for memory of the CPU."""
+        array = self.of_all_samples
+        return None if array is None or foreign(array) is None else array
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         raise _unknown(ufunc.__name__)

@@ -156,6 +156,7 @@ def check_not_negative(array: Array) -> None:
 
 def check_fractions(subject: str, array: Array, explain: Callable[[Array], None]) -> None:
     """``explain(array)``, which raises unless all of a few elements are in [0, 1]."""
+    array = _all_samples(array)
     if array.__class__ is np.ndarray:
         capture.check(explain, array)
     else:
@@ -164,15 +165,22 @@ def check_fractions(subject: str, array: Array, explain: Callable[[Array], None]
 
 def check_signs(subject: str, array: Array, explain: Callable[[Array], None]) -> None:
     """``explain(array)``, which raises if one of a few elements is below zero."""
+    array = _all_samples(array)
     if array.__class__ is np.ndarray:
         capture.check(explain, array)
     else:
         _check_elements("no_negatives", subject, array, explain)
 
 
+def _all_samples(array: Any) -> Any:
+    """The elements that an array under a transformation stands for, of which each is checked."""
+    return getattr(array, "of_all_samples", array)
+
+
 def _check_elements(
     name: str, subject: str, array: Array, explain: Callable[[Array], None]
 ) -> None:
+    array = _all_samples(array)
     if array.__class__ is not np.ndarray:
         if array.dtype.kind in "fV":
             name = f"{name}_{name_of(array.dtype)}"

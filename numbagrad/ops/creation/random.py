@@ -20,7 +20,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...backend import Backend, foreign, shared_by
 from ...dtype import int64, scalar_type_name
 from ...executor.capture import outside_programs
-from ...executor.families.checks import check_signs
+from ...executor.families.checks import check_fractions, check_signs
 from ...executor.families.conversion import convert
 from ...executor.memory.arrays import filled, new_array
 from ...executor.plan.sharing import check_written_once
@@ -321,15 +321,13 @@ def normal(
     _check_parameters(mean, std)
     if has_samples() or is_transformed(tensors):
         refuse_same(*tensors)
+        _check_std(std)
         return _normal_of_operators(generator, shape, kind, mean, std)
     given = [x._array if isinstance(x, Tensor) else x for x in (mean, std)]
     if (
         position := shared_by("normal", given)
     ) is not None and position.generator_class is not None:
-        if isinstance(std, Tensor):
-            check_signs("normal(): an element of std", std._array, _check_deviations)
-        else:
-            _check_deviations(std)
+        _check_std(std)
         array = _normal_elsewhere(generator, new_array(shape, kind, position), mean, std)
     else:
         array = _normal(generator, shape, kind, *given)
@@ -387,6 +385,13 @@ _HISTORIES = {
     (False, True): _history("NormalBackward2", "std"),
     (True, True): _history("NormalBackward3", "mean", "std"),
 }
+
+
+def _check_std(std: Any) -> None:
+    if isinstance(std, Tensor):
+        check_signs("normal(): an element of std", std._array, _check_deviations)
+    else:
+        _check_deviations(std)
 
 
 def _check_deviations(std: Any) -> None:
@@ -456,9 +461,11 @@ def _bernoulli_of_samples(input: Tensor, p: Any, generator: Generator | None) ->
     shape, kind = input._array.shape, input._array.dtype
     if isinstance(p, float | int):
         return _new(shape, _filled(kind, partial(_fill_with_bernoulli, generator, p)), False)
+    chances = input if p is None else p
+    check_fractions("bernoulli(): an element of p", chances._array, filling.check_probabilities)
     with no_grad():
         uniform = _new(shape, _filled(kind, partial(filling.fill_uniform, generator)), False)
-        return (uniform < (input if p is None else p)).to(input.dtype)
+        return (uniform < chances).to(input.dtype)
 
 
 @method()

@@ -63,37 +63,71 @@ def _check_rows(name: str, input: Tensor, dim: int, index: Array, source: Tensor
             "the same scalar type"
         )
     if given and own and len(given) != len(own):
-        kind = IndexError if name == "index_copy_" else RuntimeError
-        raise kind(
+        raise RuntimeError(
             f"{name}(): When source and destination are not scalars, their dimensionality must "
             f"match. Source dimensionality ({len(given)}), destination dimensionality ({len(own)})"
         )
-    if not given and dim and name != "index_copy_":
+    if not given and dim:
         raise RuntimeError(
             f"{name}(): Indexing dim {dim} is out of bounds of the source tensor with dim 0"
         )
-    if bool(given) != bool(own) and name != "index_copy_":
+    if bool(given) != bool(own):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(own)} source.shape = {list(given)}"
         )
     if index.size != size_along(source._array, dim):
-        kind = IndexError if name == "index_copy_" else RuntimeError
-        end = f" ({given[dim]})" if name == "index_copy_" else f": ({given[dim]}), for dim: {dim}"
-        raise kind(
-            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim){end}"
+        raise RuntimeError(
+            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): "
+            f"({given[dim]}), for dim: {dim}"
         )
-    entry, other = (*own[:dim], *own[dim + 1 :]), (*given[:dim], *given[dim + 1 :])
-    if entry != other and name == "index_copy_":
+    if _entry(own, dim) != _entry(given, dim):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(own)} source.shape = {list(given)}"
+        )
+
+
+def _entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    """The shape of what one index chooses."""
+    return (*shape[:dim], *shape[dim + 1 :])
+
+
+def _check_copied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
+    """Raise torch's error for an index or a source that does not fit in ``index_copy_``."""
+    own, given, chosen = input._array.shape, source._array.shape, index._array
+    if chosen.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {chosen.ndim})")
+    if not given and chosen.size != 1:
+        raise IndexError(
+            "index_copy_(): When source is scalar, index should have one element (got "
+            f"{chosen.size})"
+        )
+    if given and own and len(given) != len(own):
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must "
+            f"match. Source dimensionality ({len(given)}), destination dimensionality ({len(own)})"
+        )
+    if chosen.dtype != np.int64:
+        raise RuntimeError(
+            f"index_copy_(): Expected a long tensor for index, but got {scalar_name(index)}"
+        )
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{scalar_name(input)} and (source) {scalar_name(source)}"
+        )
+    entry, other = _entry(own, dim), _entry(given, dim)
+    if entry != other:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
             f"slice shape: {' '.join(map(str, entry))} at dimension {dim} and source slice shape: "
             f"{' '.join(map(str, other))} at dimension 0."
         )
-    if entry != other:
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. "
-            f"Got self.shape = {list(own)} source.shape = {list(given)}"
+    if given and chosen.size != given[dim]:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({chosen.size}) should be equal to source.size(dim) "
+            f"({given[dim]})"
         )
 
 
@@ -102,9 +136,13 @@ def _rows_inside(
 ) -> tuple[int, Array]:
     """The dimension counted from 0, and the indices, which are checked to be inside of it."""
     dim = dimension(input._array.ndim, dim)
-    _check_vector(name, index)
-    array = vector_of(name, index)
-    _check_rows(name, input, dim, array, source)
+    if name == "index_copy_":
+        _check_copied(input, dim, index, source)
+        array = vector_of(name, index)
+    else:
+        _check_vector(name, index)
+        array = vector_of(name, index)
+        _check_rows(name, input, dim, array, source)
     size = size_along(input._array, dim)
     rank = input._array.ndim
     subject = f"{name}(): an index"
@@ -115,12 +153,6 @@ def _rows_inside(
 def _check_vector(name: str, index: Tensor) -> None:
     """Raise torch's error for an index that is no vector of integers."""
     array = index._array
-    if name == "index_copy_":
-        if array.ndim > 1:
-            raise IndexError(f"{name}(): Index should have dimension 1 or 0 (got {array.ndim})")
-        if array.dtype != np.int64:
-            kind = scalar_name(index)
-            raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {kind}")
     if array.ndim > 1:
         raise IndexError(
             f"{name}(): Index is supposed to be a vector, but got dim: {array.ndim} with type: "

@@ -417,10 +417,18 @@ def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Te
     if not may_use_elements(input._array):
         is_zero = input == 0
         quotient = with_dims(result, shape, mask) / choose(is_zero, 1, input)
-        return grad * conjugate(choose(is_zero.any(), _others(input, mask), quotient))
+        others = _without_two_zeros(_others(input, mask), is_zero, mask)
+        return grad * conjugate(choose(is_zero.any(), others, quotient))
     if _all_program.run(input._array, ALL, False):
         return grad * conjugate(with_dims(result, shape, mask) / input)
-    return grad * conjugate(_others(input, mask))
+    return grad * conjugate(_without_two_zeros(_others(input, mask), input == 0, mask))
+
+
+def _without_two_zeros(others: Tensor, is_zero: Tensor, mask: int) -> Tensor:
+    """0 for every element if two of all are zero, as in torch, even if one is not finite."""
+    if mask != ALL or grad_mode.enabled:
+        return others
+    return choose(is_zero.sum() > 1, 0, others)
 
 
 def _others(input: Tensor, mask: int) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ... import return_types
 from ...autograd import tensor_interface as tensors
+from ...autograd.grad_mode import state as grad_mode
 from ...dtype import bool_, scalar_type_name
 from ...dtype import dtype as DType
 from ...executor.families.rowwise import RunningExtremum, Scan
@@ -119,21 +120,31 @@ def diff(
 
 def _shifted(input: Tensor, dim: int, first: float, last: bool = False) -> Tensor:
     """Every element moved one place along ``dim``; ``first`` comes in."""
-    shape = list(input._array.shape)
-    size = shape[dim]
+    size = input._array.shape[dim]
     if size == 0:
         return input
-    shape[dim] = 1
-    edge = new_tensor(filled_like(input._array, shape, input._array.dtype, first))
+    edge = _edge(input, dim, first)
     if last:
         return cat((input.narrow(dim, 1, size - 1), edge), dim)
     return cat((edge, input.narrow(dim, 0, size - 1)), dim)
 
 
+def _edge(input: Tensor, dim: int, value: float) -> Tensor:
+    """The element that comes in where a tensor is moved by one place, of every row."""
+    shape = list(input._array.shape)
+    shape[dim] = 1
+    return new_tensor(filled_like(input._array, shape, input._array.dtype, value))
+
+
 @functools.cache
 def _recurrence(reverse: bool) -> TensorOperator:
-    """``s[i] = a[i] * s[i - 1] + b[i]`` along a dimension, or from its end."""
-    program = Scan("linear_recurrence", 0, lambda state, a, b: a * state + b, reverse=reverse)
+    """``s[i] = a[i] * s[i - 1] + b[i]`` along a dimension, or from its end.
+
+    Behind a factor of zero nothing is left of the state, not even of one that is not finite.
+    """
+    program = Scan(
+        "linear_recurrence", 0, lambda state, a, b: where(a == 0, 0, a * state) + b, reverse=reverse
+    )
 
     def by_addend(grad: Tensor, a: Tensor, dim: int) -> Tensor:
         return _recurrence(not reverse)(
@@ -154,11 +165,20 @@ def _recurrence(reverse: bool) -> TensorOperator:
 
 
 def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int, result: Tensor) -> Tensor:
-    """Each element is a factor of its own place and of all later ones."""
-    if not input._array.shape:
+    """Each element is a factor of its own place and of all later ones.
+
+    Behind a zero the gradient is zero, as in torch, but for one that is recorded.
+    """
+    shape = input._array.shape
+    if not shape or not shape[dim]:
         return grad
     later = _recurrence(True)(_shifted(conjugate(input), dim, 0.0, last=True), grad, dim)
-    return _shifted(conjugate(result), dim, 1.0) * later
+    if grad_mode.enabled:  # the last product does not matter, not even where it is infinite
+        products = cumprod(input.narrow(dim, 0, shape[dim] - 1), dim)
+        before = cat((_edge(input, dim, 1.0), conjugate(products)), dim)
+        return before * later
+    before = _shifted(conjugate(result), dim, 1.0)
+    return choose(before == 0, 0, before * later)
 
 
 @functools.cache

@@ -228,11 +228,14 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 def _ranks(array: Array, fractions: Array, interpolation: str) -> tuple[Array, Array, Array]:
     """The places around the quantiles of sorted rows (..., n), below and above: each (..., k).
 
-    And how far each is from the one below to the one above.
+    And how far each is from the one below to the one above. ``fractions`` (*samples, k) may be
+    other ones for each sample, the first dimensions of ``array``.
     """
     size = array.shape[-1]
-    ranks = fractions.astype(array.dtype) * (size - 1)
-    ranks = np.broadcast_to(ranks, (*array.shape[:-1], fractions.size))
+    *samples, count = fractions.shape
+    between = (1,) * (array.ndim - len(samples) - 1)
+    ranks = fractions.astype(array.dtype).reshape(*samples, *between, count) * (size - 1)
+    ranks = np.broadcast_to(ranks, (*array.shape[:-1], count))
     nans = np.isnan(array).any(-1, keepdims=True)  # sorted behind all numbers
     ranks = np.where(nans, np.asarray(size - 1, array.dtype), ranks)
     rounded: dict[str, Any] = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
@@ -243,10 +246,8 @@ def _ranks(array: Array, fractions: Array, interpolation: str) -> tuple[Array, A
 
 
 def _check_fractions(fractions: Array) -> None:
-    if fractions.ndim > 1 or not ((fractions >= 0) & (fractions <= 1)).all():
-        raise RuntimeError(
-            "quantile() q must be a scalar or 1D tensor with values in the range [0, 1]"
-        )
+    if not ((fractions >= 0) & (fractions <= 1)).all():
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
 
 
 _check_fractions_at_once = array_function("check")(_check_fractions)
@@ -256,7 +257,7 @@ def fractions_of(q: Tensor | Real, array: Array) -> Array:
     """The fractions of a quantile beside an array, which are checked to be in [0, 1]."""
     if isinstance(q, Tensor):
         if q._array.ndim > 1:
-            _check_fractions(q._array)
+            raise RuntimeError("quantile() q must be a scalar or 1D tensor")
         check_fractions("quantile(): an element of q", q._array, _check_fractions)
         return q._array
     given = np.array(q, array.dtype)
@@ -268,9 +269,18 @@ def fractions_of(q: Tensor | Real, array: Array) -> Array:
     return made
 
 
+def _checked_ranks(
+    array: Array, fractions: Array, interpolation: str
+) -> tuple[Array, Array, Array]:
+    """`_ranks`, where samples may have fractions of their own, which nobody has looked at."""
+    if fractions.ndim > 1:
+        _check_fractions(fractions.reshape(-1))
+    return _ranks(array, fractions, interpolation)
+
+
 _ranks_of_rows = TensorOperator(
     "quantile",
-    lambda input, fractions, interpolation: _ranks(input, fractions, interpolation),
+    lambda input, fractions, interpolation: _checked_ranks(input, fractions, interpolation),
     {},
     batch=stacked(),
 )
@@ -312,7 +322,8 @@ def quantile(
     position = 0 if dim is None else dimension(array.ndim, dim)
     rows = reshape(input, -1) if dim is None or not array.ndim else input.movedim(position, -1)
     ordered = sort(rows, -1).values
-    below, above, weights = _ranks_of_rows(ordered.detach(), fractions.reshape(-1), interpolation)
+    places = reshape(q.detach() if isinstance(q, Tensor) else new_tensor(fractions), -1)
+    below, above, weights = _ranks_of_rows(ordered.detach(), places, interpolation)
     if isinstance(q, Tensor) and q._requires_grad and interpolation == "linear":
         ranks = reshape(q, -1) * (ordered._array.shape[-1] - 1)
         weights = weights + (ranks - ranks.detach())  # nothing but the history of ``q``
