@@ -227,6 +227,21 @@ def test_inference_tensors_among_the_arguments(function):
     lockstep(lambda: function, sometimes_inference, 10)
 
 
+def _parts(x):
+    y = x * 2
+    return x[1:].detach(), x[1:], y[:-1].detach(), y.view(-1)[1:].view(-1).detach(), y[1:]
+
+
+def test_detached_parts_know_their_memory():
+    """Where they begin in it, and how large it is: ``as_strided`` goes by that."""
+    lockstep(lambda: _parts, vector)
+    lockstep(lambda: lambda x: _parts(x[1:]), vector)
+    step = torch.compile(lambda x: x[1:].detach())
+    for _ in range(4):
+        part = step(torch.arange(4.0))
+        assert part.as_strided((2,), (1,), 0).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("function", [_several, _in_inference_mode, _outside_of_inference_mode])
 def test_calls_in_inference_mode(function):
     lockstep(lambda: function, sometimes_inference, 10, torch.inference_mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -281,3 +282,29 @@ def test_same_errors(name: str) -> None:
     with pytest.raises(expected.type) as raised:
         ERRORS[name](x, numbagrad)
     assert str(raised.value) == str(expected.value)
+
+
+def test_index_copy_errs_as_torch_does():
+    """Of several things that do not fit, the one that torch names."""
+    generator = random.Random(0)
+    shapes = [(3,), (2, 3), (), (3, 2, 2), (1,)]
+    indices = [[0], [0, 1], [5], [-1], [], 0, [[0, 1]], [0, 0], 2]
+    raised = 0
+    for _ in range(400):
+        shape, index = generator.choice(shapes), generator.choice(indices)
+        source = generator.choice([shape, (2,), (1,), (), (2, 3), (1, 3), (3, 1), (2, 4)])
+        dim = generator.choice([0, 0, 0, 1, -1, -2, 5])
+        kinds = [generator.choice(each) for each in (
+            ["float32"] * 3 + ["int64"], ["int64"] * 4 + ["int32", "float32"],
+            ["float32"] * 3 + ["float64"])]  # fmt: skip
+        texts = []
+        for t in (numbagrad, torch):
+            given, chosen, other = [getattr(t, kind) for kind in kinds]
+            arguments = dim, t.tensor(index, dtype=chosen), t.ones(source, dtype=other)
+            try:
+                texts.append(t.zeros(shape, dtype=given).index_copy_(*arguments).tolist())
+            except (RuntimeError, IndexError) as error:
+                texts.append((type(error), str(error)))
+        assert texts[0] == texts[1], (shape, kinds, *arguments)
+        raised += isinstance(texts[0], tuple)
+    assert raised > 200

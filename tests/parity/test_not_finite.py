@@ -1,5 +1,6 @@
 """Decompositions of matrices with NaN or infinity, or that are not definite: torch's errors."""
 
+import itertools
 import math
 
 import numpy as np
@@ -113,3 +114,49 @@ def test_two_derivatives_of_units_where_their_formulas_meet(name, dtype):
         second = t.zeros_like(x) if second is None else second
         found.append(t.stack([made, first, second]).detach().numpy())
     assert np.allclose(found[0], found[1], 1e-4, 1e-6, equal_nan=True)
+
+
+NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.5, math.inf, -math.inf, math.nan]
+PAIRS = list(itertools.product(NUMBERS, NUMBERS))
+
+
+@pytest.mark.parametrize("gradient", [0.0, 1.0, math.inf, math.nan])
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py"])
+def test_gradients_of_a_number_times_a_logarithm(name, gradient):
+    """Zero times what is not finite is zero in the first gradient too, as the gradient is one."""
+    found = []
+    for t in (ng, torch):
+        grid = [t.tensor(part, dtype=t.float64) for part in zip(*PAIRS, strict=True)]
+        x, y = [part.requires_grad_() for part in grid]
+        made = getattr(t.special, name)(x, y)
+        upstream = t.full_like(made, gradient).requires_grad_()
+        firsts = t.autograd.grad(made, (x, y), upstream, create_graph=True)
+        seconds = [t.autograd.grad(each.sum(), upstream, retain_graph=True)[0] for each in firsts]
+        found.append([each.tolist() for each in (made, *firsts, *seconds)])
+    np.testing.assert_allclose(*found)
+
+
+PRODUCTS = {
+    "cumprod": lambda t, x: t.cumprod(x, 0),
+    "prod": lambda t, x: x.prod(),
+    "prod of a dimension": lambda t, x: x.prod(0),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_gradients_of_products_behind_zeros(name):
+    """They are zero there, whatever other factors are; NaN only where torch's are."""
+    generator = np.random.default_rng(0)
+    for _ in range(200):
+        factors = generator.choice([0.0, 0.0, 1.0, -2.0, 3.0, math.inf, math.nan], 4)
+        upstream = generator.choice([0.0, 1.0, -1.0, 2.0], 4)
+        ours, theirs = [_gradient(t, PRODUCTS[name], factors, upstream) for t in (ng, torch)]
+        where = ~np.isnan(theirs)
+        np.testing.assert_allclose(ours[where], theirs[where], err_msg=str((factors, upstream)))
+
+
+def _gradient(t, function, factors, upstream):
+    x = t.tensor(factors, dtype=t.float64, requires_grad=True)
+    made = function(t, x)
+    weights = t.tensor(upstream, dtype=t.float64)
+    return t.autograd.grad(made, x, weights if made.dim() else weights[0])[0].numpy()

@@ -274,8 +274,8 @@ def gelu_gradient_float32(x: Value) -> Value:
     """Phi(x) + x Phi'(x): for negative x Phi'(x) times Mills' ratio less |x|, else 1 less that.
 
     The error is at most 3 units in the last place of 1 / 2, and 2**-21.9 of the result where
-    x < -1.5. What is below 1e-36 is 0: beyond 13.1, but for infinity. The argument is cut off where that of gelu is,
-    so that a loop that computes both squares and reduces it once.
+    x < -1.5. What is below 1e-36 is 0: beyond 13.1, but for infinity. The argument is cut off where
+    that of gelu is, so that a loop that computes both squares and reduces it once.
     """
     f = FLOAT32
     size = abs(x)

@@ -419,9 +419,14 @@ def _prod_gradient(grad: Tensor, input: Tensor, mask: int, result: Tensor) -> Te
         quotient = with_dims(result, shape, mask) / choose(is_zero, 1, input)
         others = _without_two_zeros(_others(input, mask), is_zero, mask)
         return grad * conjugate(choose(is_zero.any(), others, quotient))
-    if _all_program.run(input._array, ALL, False):
+    if has_no_zero(input):
         return grad * conjugate(with_dims(result, shape, mask) / input)
     return grad * conjugate(_without_two_zeros(_others(input, mask), input == 0, mask))
+
+
+def has_no_zero(input: Tensor) -> bool:
+    """Whether all elements, which must be at hand, differ from zero."""
+    return bool(_all_program.run(input._array, ALL, False))
 
 
 def _without_two_zeros(others: Tensor, is_zero: Tensor, mask: int) -> Tensor:

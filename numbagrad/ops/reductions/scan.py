@@ -16,7 +16,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...dtype import bool_, scalar_type_name
 from ...dtype import dtype as DType
 from ...executor.families.rowwise import RunningExtremum, Scan
-from ...executor.memory.arrays import filled_like
+from ...executor.memory.arrays import filled_like, may_use_elements
 from ...formula import exp, isfinite, log1p, maximum, minimum, where
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
@@ -29,6 +29,7 @@ from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..pointwise.selection import where as choose
 from ..views.join import cat, stack
+from .reduction import has_no_zero
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
 
@@ -177,8 +178,11 @@ def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int, result: Tensor) -> 
         products = cumprod(input.narrow(dim, 0, shape[dim] - 1), dim)
         before = cat((_edge(input, dim, 1.0), conjugate(products)), dim)
         return before * later
-    before = _shifted(conjugate(result), dim, 1.0)
-    return choose(before == 0, 0, before * later)
+    found = _shifted(conjugate(result), dim, 1.0) * later
+    if may_use_elements(input._array) and has_no_zero(input):
+        return found
+    zeros_before = _shifted(_cumsum(None, False)(input == 0, dim), dim, 0)
+    return choose(zeros_before > 0, 0, found)
 
 
 @functools.cache
