@@ -463,9 +463,13 @@ def _bernoulli_of_samples(input: Tensor, p: Any, generator: Generator | None) ->
         return _new(shape, _filled(kind, partial(_fill_with_bernoulli, generator, p)), False)
     chances = input if p is None else p
     check_fractions("bernoulli(): an element of p", chances._array, filling.check_probabilities)
+    make = _filled(kind, partial(filling.fill_uniform, generator))
+    return _is_below(shape, make, chances).to(input.dtype)
+
+
+def _is_below(shape: tuple[int, ...], make: Any, chances: Tensor) -> Tensor:
     with no_grad():
-        uniform = _new(shape, _filled(kind, partial(filling.fill_uniform, generator)), False)
-        return (uniform < chances).to(input.dtype)
+        return _new(shape, make, False) < chances
 
 
 @method()
