@@ -360,3 +360,52 @@ def test_arguments_that_share_memory(inputs):
 
     compiled = lockstep(lambda: step, inputs, 10)
     assert not NATIVE or programs(compiled)
+
+
+def _left_on_a_tensor(x):
+    x.register_hook(lambda grad: grad * 1.5)
+    return x * 2
+
+
+def _left_after_a_backward(x):
+    y = x.contiguous()
+    y.register_hook(lambda grad: grad * 1.5)
+    (x * x).sum().backward()
+    return (x * 2).detach()
+
+
+def _left_on_a_node(x):
+    if x.grad_fn is not None:
+        x.grad_fn.register_prehook(lambda grads: (grads[0] * 1.5,))
+    return x * 2
+
+
+def _left_behind_the_accumulation(x):
+    if x.is_leaf:
+        x.register_post_accumulate_grad_hook(lambda leaf: leaf.grad.mul_(2).numel() and None)
+    return x * 2
+
+
+def _left_as_a_wish(x):
+    x.retain_grad()
+    return x * 2
+
+
+@pytest.mark.parametrize("is_leaf", [True, False])
+@pytest.mark.parametrize(
+    "function",
+    [_left_on_a_tensor, _left_after_a_backward, _left_on_a_node, _left_behind_the_accumulation,
+     _left_as_a_wish],
+)  # fmt: skip
+def test_hooks_that_are_left_on_arguments(function, is_leaf):
+    """They run in later walks through the arguments."""
+
+    def arguments(k):
+        x = torch.randn(3, requires_grad=True)
+        return (x if is_leaf else x * 1,)
+
+    def after(result, k, x):
+        ((result * result).sum() + (x * 3).sum()).backward()
+        return None if not x.is_leaf and not x.retains_grad else x.grad.clone()
+
+    lockstep(lambda: (function, None, after), arguments, 5)

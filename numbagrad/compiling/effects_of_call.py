@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..autograd.hooks.tensor_hooks import registered
 from ..autograd.node import UNRECORDED, Node
 from ..autograd.writes.inplace import MULTIPLE
 from ..executor.plan.operations import Memory
@@ -103,6 +104,8 @@ class EffectsOfCall:
                 raise Unusable("a tensor that was given other memory, as by .data = ...")
             if tensor._producer is not state.grad_fn:
                 raise Unusable("a tensor that exists outside and got a history")
+            if registered(tensor) != state.hooks:
+                raise Unusable("a hook of a tensor that exists outside, which outlives the call")
             if tensor._requires_grad != state.requires_grad:
                 if position.of_gradient:
                     raise Unusable("a gradient that got a history")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..autograd.hooks.tensor_hooks import registered
 from ..executor.plan.operations import Array, Memory, Range, View
 from ..program.trace import Trace
 from ..program.traced_values import root_of
@@ -20,7 +21,8 @@ from .reachable_state import ReachableState
 class State:
     """A tensor as it was before the call."""
 
-    __slots__ = ("tensor", "array", "gradient", "grad_fn", "requires_grad", "version")
+    __slots__ = ("tensor", "array", "gradient", "grad_fn", "requires_grad", "version",
+                 "hooks")  # fmt: skip
 
     def __init__(self, tensor: Tensor):
         self.tensor = tensor
@@ -28,6 +30,7 @@ class State:
         self.gradient = tensor._accumulated
         self.grad_fn = tensor._producer
         self.requires_grad = tensor._requires_grad
+        self.hooks = registered(tensor)
         cell = tensor._version_cell
         self.version = 0 if cell is None else cell[0]
 

@@ -203,6 +203,15 @@ def set_table(tensor: Any, table: Any) -> None:
         hooks.tensor[tensor._output_nr] = table
 
 
+def registered(tensor: Any) -> list[tuple[Any, ...]]:
+    """The numbers of all hooks of a leaf, or of the node that made a tensor; and what it retains."""
+    hooks: Hooks | None = (tensor if tensor._producer is None else tensor._producer)._hooks
+    if hooks is None or hooks is MAY_COME:
+        return []
+    tables = [*hooks.tensor.values(), hooks.pre, hooks.post, hooks.post_accumulate, hooks.retained]
+    return [tuple(table) for table in tables if table]
+
+
 def retain_grad(tensor: Any) -> None:
     """Ask for ``tensor.grad`` of a tensor that is not a leaf; a leaf has it anyway.
 
