@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
+from compile_checks import lockstep
 
 import numbagrad as torch
 
@@ -56,3 +57,20 @@ def test_complex_tensors_in_compiled_functions(name):
             for found, expected in zip(compiled(x), function(x), strict=True):
                 assert found.dtype == expected.dtype
                 assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_scans(name, dim):
+    """Forward, and with the gradient, which scans from the other end."""
+    scan = getattr(torch, name)
+
+    def walked(x):
+        (made,) = torch.autograd.grad(scan(x, dim).real.square().sum(), x)
+        return made.abs()
+
+    def arguments(k):
+        return (torch.randn(2, 3, dtype=torch.complex128, requires_grad=True),)
+
+    lockstep(lambda: lambda x: scan(x.detach(), dim).real, arguments, 4)
+    lockstep(lambda: walked, arguments, 4)

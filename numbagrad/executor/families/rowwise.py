@@ -91,6 +91,8 @@ class RowwiseProgram:
                         return made[0]
                 return where.rowwise(self, dim, *arrays)
             if key == native_layout.MISS_CAPTURE:
+                if arrays[0].dtype.kind == "c":
+                    return capture.call(self.of_complex, dim, *arrays)
                 if made := capture.hand_over("rowwise", self, dim, arrays):
                     return made[0]
                 continue
@@ -185,6 +187,8 @@ class Scan(RowwiseProgram):
 
     Floats are carried in float64, integers in int64, and rounded when they are stored. ``widens``
     says that integers give int64, as sums do; else the result has the dtype of the input.
+    ``complex_step`` is the step of arrays of complex numbers where ``step`` is more than sums and
+    products.
     """
 
     def __init__(
@@ -196,11 +200,12 @@ class Scan(RowwiseProgram):
         requested: DType | None = None,
         widens: bool = False,
         reverse: bool = False,
+        complex_step: Callable[..., Any] | None = None,
     ):
         super().__init__(name)
         self._start = start
         self._step = trace(step)
-        self._of_numbers = step
+        self._of_numbers = step if complex_step is None else complex_step
         self._requested = requested
         self._widens = widens
         self._reverse = reverse
@@ -230,8 +235,7 @@ class Scan(RowwiseProgram):
         )
 
     def of_complex(self, dim: int, *arrays: Array) -> Array:
-        """Step by step with NumPy: every step is one of sums and products."""
-        capture.refuse("a scan of complex numbers")
+        """Step by step with NumPy."""
         return self._run_steps(self._of_numbers, "complex128", dim, arrays)
 
     def _run_steps(

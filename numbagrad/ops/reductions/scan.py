@@ -10,6 +10,8 @@ import functools
 import math
 from typing import Any
 
+import numpy as np
+
 from ... import return_types
 from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
@@ -144,8 +146,9 @@ def _recurrence(reverse: bool) -> TensorOperator:
     Behind a factor of zero nothing is left of the state, not even of one that is not finite.
     """
     program = Scan(
-        "linear_recurrence", 0, lambda state, a, b: where(a == 0, 0, a * state) + b, reverse=reverse
-    )
+        "linear_recurrence", 0, lambda state, a, b: where(a == 0, 0, a * state) + b, reverse=reverse,
+        complex_step=lambda state, a, b: np.where(a == 0, 0, a * state) + b,
+    )  # fmt: skip
 
     def by_addend(grad: Tensor, a: Tensor, dim: int) -> Tensor:
         return _recurrence(not reverse)(
