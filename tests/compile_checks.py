@@ -156,7 +156,8 @@ def described(value, versions=True):
         )  # fmt: skip
         if versions and not value.is_inference():
             flags += (value._version,)
-        return flags, np.array(value.tolist(), np.float64)
+        kind = np.complex128 if value.is_complex() else np.float64
+        return flags, np.array(value.tolist(), kind)
     if isinstance(value, (tuple, list)):
         return [described(each, versions) for each in value]
     if isinstance(value, dict):

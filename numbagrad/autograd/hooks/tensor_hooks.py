@@ -204,7 +204,7 @@ def set_table(tensor: Any, table: Any) -> None:
 
 
 def registered(tensor: Any) -> list[tuple[Any, ...]]:
-    """The numbers of all hooks of a leaf, or of the node that made a tensor; and what it retains."""
+    """The numbers of all hooks of a leaf, or of the node of a tensor; and what that retains."""
     hooks: Hooks | None = (tensor if tensor._producer is None else tensor._producer)._hooks
     if hooks is None or hooks is MAY_COME:
         return []

@@ -146,7 +146,8 @@ def _recurrence(reverse: bool) -> TensorOperator:
     Behind a factor of zero nothing is left of the state, not even of one that is not finite.
     """
     program = Scan(
-        "linear_recurrence", 0, lambda state, a, b: where(a == 0, 0, a * state) + b, reverse=reverse,
+        "linear_recurrence", 0, lambda state, a, b: where(a == 0, 0, a * state) + b,
+        reverse=reverse,
         complex_step=lambda state, a, b: np.where(a == 0, 0, a * state) + b,
     )  # fmt: skip
 
