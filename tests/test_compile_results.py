@@ -355,3 +355,20 @@ def test_integers_divided_by_zero_raise_at_every_run(name):
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         compiled(x, torch.tensor([1, 0]))
     assert compiled(x, torch.tensor([1, 2])).dtype is torch.int64
+
+
+def _normed_by_batch(x):
+    y = nn.functional.batch_norm(x * 2, None, None, training=True)
+    return y._is_view(), y.detach_()
+
+
+def _normed_by_group(x):
+    y = nn.functional.group_norm(x * 2, 3)
+    return y._is_view(), y.detach_()
+
+
+@pytest.mark.parametrize("size", [(), (4,)])
+@pytest.mark.parametrize("function", [_normed_by_batch, _normed_by_group])
+def test_results_of_several_operators_are_no_views(function, size):
+    """As eagerly, where one node stands for all of them."""
+    lockstep(lambda: function, lambda k: (torch.randn(2, 3, *size, requires_grad=True),), 4)

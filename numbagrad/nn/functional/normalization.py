@@ -18,6 +18,7 @@ from ...ops.arguments.kinds import Real
 from ...ops.arguments.output import write_result
 from ...ops.arguments.requirements import require_tensor
 from ...ops.operators.composite import composite
+from ...ops.views.view import unsafe_view
 from ...tensor import Tensor
 from ...transforms.levels import is_batched
 from ...type_names import type_name
@@ -160,7 +161,7 @@ def group_norm(
     in_group = shape[1] // num_groups * math.prod(shape[2:])
     grouped = input.reshape(shape[0], num_groups, in_group)
     if math.prod(shape[2:]) == 1:
-        made = _standardised(grouped, [-1], eps).reshape(shape)
+        made = unsafe_view(_standardised(grouped, [-1], eps), shape)
         return _affine(made, _per_channel(weight, len(shape)), _per_channel(bias, len(shape)))
     mean = grouped.mean(-1, keepdim=True)
     variance = (grouped - mean).square().mean(-1, keepdim=True)
@@ -168,7 +169,7 @@ def group_norm(
     if weight is not None:
         scale = scale * weight.reshape(1, -1, 1)
     made = (_positions(input) - _of_channels(mean, shape[1])) * scale
-    return _affine(made, None, _per_channel(bias, 3)).reshape(shape)
+    return unsafe_view(_affine(made, None, _per_channel(bias, 3)), shape)
 
 
 def _of_channels(values: Tensor, channels: int) -> Tensor:
@@ -300,7 +301,8 @@ def _by_channels(
         return values.expand(batch, channels).reshape(-1, 1) if positions > 1 else values
 
     made = (input.reshape(shape) - of_rows(mean)) * of_rows(scale)
-    return _affine(made, None, None if bias is None else of_rows(bias)).reshape(input.shape)
+    made = _affine(made, None, None if bias is None else of_rows(bias))
+    return unsafe_view(made, input._array.shape)  # nobody sees the rows
 
 
 @composite("NativeBatchNormBackward0", takes="parameters")
