@@ -2,10 +2,10 @@
 
 It times three kinds of steps of a model of 10 MB in turns, with the same batch a rank: of one rank
 while the others sleep; of all ranks at the same time without any exchange, which shows what they
-take from each other's caches and cores; and the data parallel step. It shows when sums of gradients
-are under way, and fits latency and bandwidth to sums of many sizes, from which it estimates steps
-of up to 1,024 ranks. Every rank computes with one thread. ``docs/distributed.md`` explains the
-model.
+take from each other's caches and cores; and the data parallel step. Copies of as many bytes, by one
+rank and by all, tell how much of that is memory. It shows when sums of gradients are under way, and
+fits latency and bandwidth to sums of many sizes, from which it estimates steps of up to 1,024
+ranks. Every rank computes with one thread. ``docs/distributed.md`` explains the model.
 """
 
 from __future__ import annotations
@@ -130,6 +130,17 @@ def print_times(title: str, times: list[list[tuple[float, float]]]) -> None:
         print(f"  {'over ' + kind:24}"[:26], *more)
 
 
+def show_memory(size: int) -> None:
+    """Print how long a rank takes to copy an array of so many bytes, by itself and beside all."""
+    array, other = torch.ones(size // 4), torch.empty(size // 4)
+    turns: list[list[float]] = [
+        [seconds(other.copy_, (array,), alone)[0] for alone in (True, False)] for _ in range(60)
+    ]
+    one, every = (1e3 * statistics.median(times) for times in zip(*turns, strict=True))
+    if dist.get_rank() == 0:
+        print(f"a copy of {size / 1e6:.1f} MB: {one:.2f} ms in one rank, {every:.2f} ms in each")
+
+
 def show_overlap(step: Callable[..., Any], data: Any) -> list[tuple[float, int]]:
     """Print for each sum how long it was under way, and how long launches ran meanwhile."""
     with torch.profile() as profile:
@@ -219,6 +230,7 @@ def main() -> None:
     size = 4 * sum([a * b + b for a, b in itertools.pairwise(WIDTHS)])
     if dist.get_rank() == 0:
         print(f"model of {size / 1e6:.1f} MB, batch {BATCH} a rank, one thread a rank")
+    show_memory(size)
     compare(False, options.blocks)
     step, sums = compare(True, options.blocks)
     sizes, times = measured_sums(16 << 20)

@@ -212,11 +212,12 @@ def test_a_large_file_is_the_same_memory_wherever_it_is_mapped(tmp_path, monkeyp
         assert path not in maps.read_text()
 
 
-def test_without_room_in_memory_nothing_is_shared(tmp_path, monkeypatch):
+def test_without_room_in_memory_nothing_is_shared(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(shared_sums, "FOLDER", tmp_path / "absent")
     assert shared_sums.make_file(100) is None
     monkeypatch.setattr(shared_sums, "FOLDER", tmp_path)
     assert shared_sums.make_file(1 << 60) is None and not list(tmp_path.iterdir())
+    assert f"{tmp_path} has no room for {1 << 60} bytes" in caplog.text
     assert shared_sums.map_file(str(tmp_path / "absent")) is None
 
 

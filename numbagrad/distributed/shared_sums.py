@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import logging
 import math
 import mmap
 import os
@@ -74,14 +75,26 @@ def make_file(size: int) -> str | None:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     except OSError:  # no such folder, or one that cannot be written: MPI sums instead
         return None
+    has_room = _reserve(descriptor, size)
+    os.close(descriptor)
+    if has_room:
+        return str(path)
+    path.unlink()
+    return None
+
+
+def _reserve(descriptor: int, size: int) -> bool:
+    """Give a file its memory, so that no write finds none; False where there is too little."""
     try:
-        os.posix_fallocate(descriptor, 0, size)  # so that no write finds the memory full
-    except OSError:
-        path.unlink()
-        return None
-    finally:
-        os.close(descriptor)
-    return str(path)
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        logging.getLogger("numbagrad").warning(
+            "%s has no room for %d bytes in which ranks would add up gradients (%s), so MPI adds "
+            "them up, which takes longer; containers have an option for its size (--shm-size)",
+            FOLDER, size, error.strerror,
+        )  # fmt: skip
+        return False
+    return True
 
 
 def map_file(path: str) -> Any:
