@@ -10,6 +10,7 @@ for the kernels that come with the package.
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import os
 import pathlib
@@ -27,6 +28,40 @@ def _train(torch: Any, model: Any, loss: Callable[[], Any], optimizer: Any, step
         optimizer.zero_grad()
         loss().backward()
         optimizer.step()
+
+
+def _train_compiled(
+    torch: Any, model: Any, loss: Callable[[], Any], kinds: Sequence[Callable[[Any], Any]]
+) -> None:
+    """Compiled steps of a model with each kind of optimizer, and with clipped gradients."""
+    for kind in kinds:
+        for norm in (None, 1.0):
+            optimizer = kind(model.parameters())
+
+            def step(optimizer: Any = optimizer, norm: float | None = norm) -> Any:
+                value = loss()
+                optimizer.zero_grad()
+                value.backward()
+                if norm is not None:
+                    torch.nn.utils.clip_grad_norm_(model.parameters(), norm)
+                optimizer.step()
+                return value
+
+            compiled = torch.compile(step)
+            for _ in range(4):
+                compiled()
+
+
+def _evaluate(torch: Any, model: Any, inputs: Any, targets: Any) -> None:
+    """Loss and accuracy of a classifier, as between two epochs."""
+    model.eval()
+    torch.set_grad_enabled(False)
+    outputs = model(inputs)
+    torch.nn.functional.cross_entropy(outputs, targets).item()
+    (outputs.argmax(1) == targets).float().mean().item()
+    outputs.argmax(dim=1).eq(targets).sum().item()
+    torch.set_grad_enabled(True)
+    model.train()
 
 
 def two_layer(torch: Any) -> None:
@@ -80,8 +115,7 @@ def images(torch: Any) -> None:
     x, y = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
     optimizer = torch.optim.SGD(lenet.parameters(), lr=0.01, momentum=0.9)
     _train(torch, lenet, lambda: nn.functional.cross_entropy(lenet(x), y), optimizer)
-    lenet(x).argmax(1).eq(y).sum().item()
-    (lenet(x).argmax(dim=1) == y).float().mean().item()
+    _evaluate(torch, lenet, x, y)
     block = nn.Sequential(
         nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True)
     )
@@ -257,7 +291,59 @@ def precisions(torch: Any) -> None:
                 (nn.functional.cross_entropy(outputs, y) + outputs.square().mean()).backward()
                 nn.utils.clip_grad_norm_(model.parameters(), 1.0)
                 optimizer.step()
-        model(images).argmax(1).eq(y).sum().item()
+        _evaluate(torch, model, images, y)
+        classifier = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10)).to(dtype)
+        optimizer = torch.optim.SGD(classifier.parameters(), lr=1e-2, momentum=0.9)
+        flat = images.flatten(1)
+        penalised = functools.partial(_penalised, torch, classifier, flat, y)
+        _train(torch, classifier, penalised, optimizer)
+        _evaluate(torch, classifier, flat, y)
+
+
+def _penalised(torch: Any, model: Any, inputs: Any, targets: Any) -> Any:
+    """The loss of a classifier and the absolute values of its parameters."""
+    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    return loss + 1e-4 * sum([p.abs().sum() for p in model.parameters()])
+
+
+def compiled_steps(torch: Any) -> None:
+    """Compiled training steps of a classifier, a convolutional network and a transformer."""
+    nn, optim = torch.nn, torch.optim
+    y = torch.randint(0, 10, (16,))
+    kinds = (
+        lambda parameters: optim.SGD(parameters, lr=0.01),
+        lambda parameters: optim.SGD(parameters, lr=0.01, momentum=0.9),
+        lambda parameters: optim.Adam(parameters, lr=1e-3),
+        lambda parameters: optim.AdamW(parameters, lr=1e-3),
+    )
+    mlp = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+    x = torch.randn(16, 64)
+    _train_compiled(torch, mlp, lambda: nn.functional.cross_entropy(mlp(x), y), kinds)
+    convolutions = nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(),
+        nn.MaxPool2d(2), nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 10),
+    )  # fmt: skip
+    z = torch.randn(16, 1, 28, 28)
+    _train_compiled(
+        torch, convolutions, lambda: nn.functional.cross_entropy(convolutions(z), y), kinds[1:]
+    )
+    tokens = torch.randint(0, 65, (4, 16))
+    for norm_first in (False, True):
+        for dropout in (0.0, 0.1):
+            layers = nn.Sequential(
+                nn.Embedding(65, 32),
+                nn.TransformerEncoderLayer(
+                    32, 4, 64, dropout, batch_first=True, norm_first=norm_first
+                ),
+                nn.LayerNorm(32),
+                nn.Linear(32, 65),
+            )
+
+            def of_tokens(layers: Any = layers) -> Any:
+                logits = layers(tokens)
+                return nn.functional.cross_entropy(logits.view(-1, 65), tokens.view(-1))
+
+            _train_compiled(torch, layers, of_tokens, kinds[-1:])
 
 
 def large_arrays(torch: Any) -> None:
@@ -281,6 +367,7 @@ PROGRAMS: dict[str, Callable[[Any], None]] = {
         operators,
         losses,
         precisions,
+        compiled_steps,
         large_arrays,
     )
 }

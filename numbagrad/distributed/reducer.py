@@ -318,12 +318,12 @@ class Reducer:
         parameter = self._parameters[position]
         hooks, walk = hooks_of(parameter), grad_mode.walk
         if (
-            self.hook is not None
+            (walk is None or walk.plan is not None)
+            or self.hook is not None
             or not self._syncs
             or self._scales_here()
             or self._placed >> position & 1
             or parameter._accumulated is not None
-            or (walk is None or walk.plan is not None)
             or (hooks.tensor or hooks.pre or hooks.post or len(hooks.post_accumulate) != 1)
         ):
             return None

@@ -20,11 +20,12 @@ from ..dispatch import interception
 from ..dispatch.bits import INTERCEPTED, TRANSFORMED
 from ..executor import capture
 from ..executor.builtin import LaunchMiss
+from ..executor.cache import library
 from ..executor.families.conversion import convert
 from ..executor.families.matmul import HalfPrecision, matmul_into, unrounded
 from ..executor.families.matmul import matmul as product
 from ..ops.arguments.shapes import check_expands
-from ..ops.operators import native_launchers
+from ..ops.operators import foresight, native_launchers
 from ..ops.operators.base import Operator
 from ..ops.operators.node_calls import standing_for
 from ..ops.operators.pointwise_operator import pointwise
@@ -226,6 +227,8 @@ class Linear(Operator):
         node.bias_shape = bias._array.shape
         if watching.count:
             creation_hooks.announce(node)
+        if library.compiled_more:
+            foresight.foresee(node, (result,))
         return result
 
     def run(self, arrays: Sequence[Any]) -> np.ndarray[Any, Any] | None:

@@ -84,12 +84,13 @@ def can_help(kernels: int) -> bool:
     return kernels >= (2 if _shared.processes else KERNELS_WORTH_A_PROCESS)
 
 
-def request(key: str, kernel: Any) -> bool:
+def request(key: str, kernel: Any, last: bool = False) -> bool:
     """Have a kernel compiled by another process; False if there is none.
 
     Args:
         key: under which its object file is kept on this CPU.
         kernel: a ``library.Kernel``.
+        last: whether it can wait for all others.
     """
     if not has_core():
         return False
@@ -97,11 +98,14 @@ def request(key: str, kernel: Any) -> bool:
         if key in _shared.known:
             return True
         asked = _shared.known[key] = _Request(key, kernel)
-        _shared.waiting.append(asked)
+        if last:
+            _shared.waiting.appendleft(asked)
+        else:
+            _shared.waiting.append(asked)
         missing = len(_shared.waiting) - _shared.idle
         if missing > 0 and len(_shared.processes) < _most_processes() and not _start():
             del _shared.known[key]
-            _shared.waiting.pop()
+            _shared.waiting.remove(asked)
             return False
         _shared.changed.notify()
     return True

@@ -87,6 +87,9 @@ _origins: dict[str, str] = {}
 #: Held while a kernel is compiled or loaded, and while the launchers of an operator are set up.
 lock = threading.RLock()
 
+#: Whether kernels were compiled since a backward was foreseen (``ops/operators/foresight.py``).
+compiled_more = False
+
 #: Called with every kernel that is looked up, while ``explain`` runs.
 listener: Callable[[Kernel], None] | None = None
 
@@ -202,6 +205,7 @@ def _address(
     meanwhile: Callable[[], None] | None = None,
 ) -> int:
     """Address of ``python()``, compiled as ``kernel`` says if need be."""
+    global compiled_more
     machine_key = key_of(content)
     key = _key_here(machine_key)
     with lock:
@@ -232,6 +236,7 @@ def _address(
                 _addresses[key] = address = loader.load(data, symbol)
                 _origins[key] = "compiled"
                 _statistics.compiled += 1
+                compiled_more = True
         addresses.register(address, python)
         _statistics.seconds += time.perf_counter() - start
         if len(_addresses) == KERNEL_BOUND * 9 // 10:
@@ -291,9 +296,9 @@ def _gathered(tasks: Iterable[Callable[[], Result]]) -> tuple[dict[int, Result],
     return found, missing
 
 
-def _request_all(missing: Mapping[str, Kernel]) -> None:
+def _request_all(missing: Mapping[str, Kernel], last: bool = False) -> None:
     for key, kernel in missing.items():
-        background.request(key, kernel)
+        background.request(key, kernel, last)
 
 
 def request(wanted: HandWritten) -> None:
@@ -302,12 +307,15 @@ def request(wanted: HandWritten) -> None:
         _is_ready(wanted)
 
 
-def request_missing(tasks: Iterable[Callable[[], Any]]) -> None:
-    """Have other processes compile what functions look up, as far as it is missing.
+def request_missing(tasks: Iterable[Callable[[], Any]], last: bool = False) -> bool:
+    """Have other processes compile what functions look up; whether anything is missing.
 
-    A function ends where a kernel of it is missing; nothing is compiled in this process.
+    A function ends where a kernel of it is missing; nothing is compiled in this process. What comes
+    ``last`` waits for all other requests.
     """
-    _request_all(_gathered(tasks)[1])
+    missing = _gathered(tasks)[1]
+    _request_all(missing, last)
+    return bool(missing)
 
 
 def without_waiting(task: Callable[[], Result], worth: bool) -> Result | None:

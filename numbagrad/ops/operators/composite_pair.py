@@ -20,15 +20,18 @@ import numpy as np
 from ...autograd.engine import run_backward
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import wanted_edge
+from ...executor.cache import library
 from ...executor.pair import Kept, described, signature_of
 from ...executor.plan.forms import Form
-from ...executor.plan.operations import Array, Memory, Operation, Pointwise, View, renamed
+from ...executor.plan.lowering import lower
+from ...executor.plan.operations import Array, Call, Memory, Operation, Pointwise, View, renamed
 from ...program.abstract_trace import AbstractTrace, CannotTrace
 from ...program.decomposition import in_primitives
 from ...program.fusion import optimise
 from ...program.pair import ProgramPair
 from ...program.program import Program, as_view
 from ...tensor import Tensor, new_tensor
+from . import foresight
 from .program_call import ProgramCall
 from .recorded_gradients import gradients_of
 
@@ -73,15 +76,17 @@ class Pair(ProgramPair):
             kept = trace.walk(trace.made._array)
             self._cut = dict(map(trace.writer_of, kept))
         trace.release()
-        #: Bytes that its programs hold between calls.
-        self.nbytes = 0
         #: The name of the node of the result in the definition.
         self.ends_in = trace.made._producer.name() if trace.made._producer is not None else ""
         #: The class of its nodes.
         self.node: Any = None
         result = trace.results[0]
         memories = list(dict.fromkeys([*[view.memory for view in trace.results], *kept]))
+        # The kernels of the backward are requested first: processes begin with what came last.
+        first = _Backward(trace) if differentiable else None
         operations = optimise(trace.forward, memories)
+        if first is not None and first.comes_later:
+            self._foresee_evaluation()
         constants = trace.constants_of(operations)
         given = [*constants, *trace.given]
         self.program = program = Program(operations, given, _with_large(operations, memories))
@@ -99,17 +104,31 @@ class Pair(ProgramPair):
         self.positions = [memories.index(memory) for memory in kept]
         self.saved: tuple[int, ...] = ()
         self.read = 0
-        if differentiable:
-            first = _Backward(trace)
+        if first is not None:
             # What the backward reads, and, for derivatives of it, what that was computed from.
             influence = trace.tensors_behind(kept)
             self.saved = (*first.inputs, *sorted(influence - {*first.inputs}))
             self.read = len(first.inputs)
             self._backwards[result.strides] = first
-            self.nbytes += first.nbytes
         #: The tensors, and the arrays of the forward, that a node keeps.
         self.saves, self.keeps = _getter(self.saved), _getter(self.positions)
-        self.nbytes += program.arena_bytes
+
+    def _foresee_evaluation(self) -> None:
+        """Request the kernels of the forward without gradients: an evaluation follows training."""
+        pair = copy.copy(self)
+        pair.needed = pair.wanted = (False,) * len(self.needed)
+        try:
+            trace = _Trace(pair)
+        except CannotTrace:  # the evaluation itself will run the definition
+            return
+        trace.release()
+        operations = optimise(trace.forward, [view.memory for view in trace.results])
+        library.request_missing([functools.partial(lower, x) for x in operations], last=True)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its programs hold between calls."""
+        return self.program.arena_bytes + sum([x.nbytes for x in self._backwards.values()])
 
     @property
     def programs(self) -> tuple[Program, Program | None]:
@@ -335,7 +354,10 @@ class _Trace:
 
 
 class _Backward:
-    """The backward of a trace as a program."""
+    """The backward of a trace as a program.
+
+    Where other processes have kernels of it to compile, it is made when it is first called.
+    """
 
     def __init__(self, trace: _Trace):
         results = [x.memory for x in trace.gradients if x is not None and x.memory.made]
@@ -351,9 +373,15 @@ class _Backward:
         constants = trace.constants_of(operations)
         given = [*constants, trace.incoming, *[trace.given[k] for k in self.inputs]]
         given += [_whole(memory) for memory in trace.kept]
-        self.program = program = Program(operations, given, _with_large(operations, memories))
-        self.nbytes = program.arena_bytes
-        self._call = _with_constants(ProgramCall(program), constants)
+        if any([isinstance(x, Call) for x in operations]):
+            raise CannotTrace("a gradient that runs in Python")
+        self._parts = operations, given, _with_large(operations, memories)
+        self._constants = constants
+        #: Whether other processes compile kernels of it meanwhile.
+        self.comes_later = foresight.compiles_more() and library.request_missing(
+            [functools.partial(lower, x) for x in operations]
+        )
+        self._call: Any = self._first_call if self.comes_later else self._made()
         #: The result that each gradient is and, if it is not all of that, how it lies there.
         self._makers: list[Any] = []
         for view in trace.gradients:
@@ -370,6 +398,25 @@ class _Backward:
         self._positions: list[Any] | None = None
         if all([x is None or (x[0] >= 0 and x[1] is None) for x in self._makers]):
             self._positions = [None if x is None else x[0] for x in self._makers]
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """The program, whose kernels are compiled if need be."""
+        return Program(*self._parts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the program holds between calls."""
+        made: Program | None = self.__dict__.get("program")
+        return 0 if made is None else made.arena_bytes
+
+    def _made(self) -> Callable[..., tuple[Array, ...]]:
+        return _with_constants(ProgramCall(self.program), self._constants)
+
+    def _first_call(self, *tensors: Tensor) -> tuple[Array, ...]:
+        self._call = self._made()
+        made: tuple[Array, ...] = self._call(*tensors)
+        return made
 
     def __call__(
         self, grad: Tensor, saved: Sequence[Tensor], kept: Sequence[Array]

@@ -28,39 +28,33 @@ from ...executor.plan.operations import Operation, Pointwise
 from ...interrupts import uninterrupted
 from ...tensor import Tensor, new_tensor
 
-__all__ = ["foresee", "is_due"]
+__all__ = ["compiles_more", "foresee"]
 
 #: A program that has compiled so many kernels will compile more; one with fewer may be done before
 #: another process has started.
 _MANY = 3
 
-#: How many kernels this process had compiled when a backward was foreseen last.
-_seen = 0
-
-
-def is_due() -> bool:
-    """Whether kernels were compiled since a backward was foreseen last."""
-    return library.compiled() != _seen
-
 
 def foresee(node: Any, results: Sequence[Tensor | None]) -> None:
     """Request the kernels of a new node's backward, for gradients of the forms of its results.
 
-    ``results`` has None where no gradient arrives.
+    Called where ``library.compiled_more``. ``results`` has None where no gradient arrives.
     """
-    global _seen
-    _seen = library.compiled()
-    if _seen < _MANY or not compiles_ahead() or not _is_ordinary(node, results):
-        return
-    with uninterrupted():
-        library.request_missing(_lookups(node, results))
+    library.compiled_more = False
+    if compiles_more() and _is_ordinary(node, results):
+        with uninterrupted():
+            library.request_missing(_lookups(node, results))
+
+
+def compiles_more() -> bool:
+    """Whether this program is likely to lack kernels that other processes can compile."""
+    return library.compiled() >= _MANY and library.listener is None and compiles_ahead()
 
 
 def _is_ordinary(node: Any, results: Sequence[Tensor | None]) -> bool:
     """Whether nobody but the executor would learn of a trace of the backward."""
     return (
         capture.active is None
-        and library.listener is None
         and not layers.active
         and not any([type(x) is HookedTensor for x in node.saved or ()])
         and all([x is None or type(x._array) is np.ndarray for x in results])

@@ -24,6 +24,7 @@ from ...dispatch import descent, layers, sparse
 from ...dispatch.bits import COMPLEX, INTERCEPTED, TRANSFORMED
 from ...dtype import python_number, scalar_dtype
 from ...executor.builtin import LaunchMiss
+from ...executor.cache import library
 from ...executor.families.pointwise import PointwiseProgram, is_operand, require_array
 from ...executor.plan.formula_kernels import GRAIN
 from ...native.layout import MISS_OPERAND
@@ -272,7 +273,7 @@ class PointwiseOperator(Operator):
         if self._recipes is not None:
             self._recipes.add(needed, rule, node.__class__)
         produce(node, result)
-        if foresight.is_due():
+        if library.compiled_more:
             foresight.foresee(node, (result,))
 
     def _save(self, node: Any, result: Tensor, operands: Sequence[Any]) -> None:

@@ -21,6 +21,7 @@ from ...backend import Backend, foreign_among, is_array, shared_by
 from ...dispatch import descent, half_precision
 from ...dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ...executor import capture
+from ...executor.cache import library
 from ...tensor import Tensor, new_tensor
 from ...transforms.tangents import multilinear
 from ...type_names import type_name
@@ -379,7 +380,7 @@ class TensorOperator(Operator):
             plan.is_native = True
         produced = [x if has else None for x, has in zip(results, floating, strict=True)]
         produce(node, *produced)
-        if foresight.is_due():
+        if library.compiled_more:
             foresight.foresee(node, produced)
 
     def calls_of(self, node: Any, recall: Any) -> Iterable[list[Any]]:
