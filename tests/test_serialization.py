@@ -261,6 +261,29 @@ def test_nothing_sets_the_state_of_arrays_and_tensors(make, head):
         ng.load(io.BytesIO(content))
 
 
+_RECONSTRUCT = np._core.multiarray._reconstruct, (np.ndarray, (0,), b"b")
+_UNBUILT = pickle.dumps(_Written(*_RECONSTRUCT))
+_AGAIN = b"h" + bytes([_UNBUILT.count(b"\x94") - 1])  # the last value that was remembered
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        _UNBUILT,
+        pickle.dumps({"array": [_Written(*_RECONSTRUCT)]}),
+        pickle.dumps(_Written(np.dtype, ("f4", False, True))),
+        _UNBUILT[:-1] + b"2\x86.",  # twice in a tuple
+        _UNBUILT[:-1] + _AGAIN + b"\x86.",
+    ],
+    ids=["an array", "inside", "a dtype", "twice", "remembered"],
+)
+@pytest.mark.parametrize("head", checkpoint_fuzz.HEADS, ids=range(len(checkpoint_fuzz.HEADS)))
+def test_arrays_without_a_state_are_none(written, head):
+    """Nor may a file use one before it has set the state."""
+    with pytest.raises(pickle.UnpicklingError, match="whose state it|not data"):
+        ng.load(io.BytesIO(checkpoint_fuzz.packed(written, head)))
+
+
 _MEMORY = values.memory, (bytes(16),)
 
 

@@ -15,16 +15,17 @@ from ..dtype import FROM_TYPE_NUM, bfloat16, from_numpy
 from ..tensor import Tensor
 from ..tensor.copies import unpickled
 from . import allowed, values
+from .unpickler import Incomplete
 from .values import Array, check
 
 
-class _Array:
+class _Array(Incomplete):
     """An ndarray before its state is set."""
 
     __slots__ = ()
 
 
-class _DType:
+class _DType(Incomplete):
     """A dtype of NumPy before its state is set, which has the byte order and the rest of it."""
 
     __slots__ = ("kind",)

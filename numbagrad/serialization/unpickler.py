@@ -24,6 +24,12 @@ _UNSIGNED, _LONG, _DOUBLE = struct.Struct("<I"), struct.Struct("<Q"), struct.Str
 _Handler = Callable[["ClosedUnpickler"], None]
 
 
+class Incomplete:
+    """A value that is none before the file has set its state."""
+
+    __slots__ = ()
+
+
 class ClosedUnpickler:
     """Reads one object.
 
@@ -70,6 +76,7 @@ class ClosedUnpickler:
         self._memo: dict[int, Any] = {}
         #: By id, what was built and what stands for it now.
         self._built: dict[int, tuple[Any, Any]] = {}
+        self._incomplete: dict[int, Incomplete] = {}
         # Pickle writes a value once and refers to it from then on: what constructors are given
         # adds up to no more than the file, and keys of dicts to little more.
         self._elements_left = 1024 + 4 * (self._end - start)
@@ -112,6 +119,8 @@ class ClosedUnpickler:
             (found,) = self._stack
             if self._outer:
                 raise pickle.UnpicklingError("it ends within a container")
+            if self._incomplete:
+                raise pickle.UnpicklingError("it makes a value whose state it does not set")
         except pickle.UnpicklingError as error:
             raise pickle.UnpicklingError(f"Weights only load failed: {error}") from error.__cause__
         except MemoryError:
@@ -180,7 +189,13 @@ class ClosedUnpickler:
         value = self._memo[index]
         if self._built:
             value = self._built.get(id(value), (value, value))[1]
-        self._stack.append(value)
+        self._stack.append(self._complete(value))
+
+    def _complete(self, value: Any) -> Any:
+        """The value, which is used once more; raises for one that is still to be built."""
+        if self._incomplete and id(value) in self._incomplete:
+            raise pickle.UnpicklingError("it uses a value whose state it has not set")
+        return value
 
     # -- containers ---------------------------------------------------------------------------
 
@@ -269,7 +284,10 @@ class ClosedUnpickler:
             for values in arguments:
                 for value in values:
                     self._key(value)
-        self._push(constructor(*arguments))
+        made = constructor(*arguments)
+        if isinstance(made, Incomplete):
+            self._incomplete[id(made)] = made
+        self._push(made)
 
     def _build(self) -> None:
         state = self._stack.pop()
@@ -285,6 +303,7 @@ class ClosedUnpickler:
         built = builder(target, state)
         if built is not target:
             self._built[id(target)] = target, built
+            self._incomplete.pop(id(target), None)
             self._stack[-1] = built
 
     def _persistent(self, identity: Any) -> None:
@@ -414,7 +433,7 @@ _HANDLERS: dict[int, _Handler] = {
         pickle.MARK: ClosedUnpickler._mark,
         pickle.POP: _pop,
         pickle.POP_MARK: _pop_to_mark,
-        pickle.DUP: lambda r: r._push(r._stack[-1]),
+        pickle.DUP: lambda r: r._push(r._complete(r._stack[-1])),
         pickle.NONE: lambda r: r._push(None),
         pickle.NEWTRUE: lambda r: r._push(True),
         pickle.NEWFALSE: lambda r: r._push(False),

@@ -208,7 +208,8 @@ def registered(tensor: Any) -> list[tuple[Any, ...]]:
     hooks: Hooks | None = (tensor if tensor._producer is None else tensor._producer)._hooks
     if hooks is None or hooks is MAY_COME:
         return []
-    tables = [*hooks.tensor.values(), hooks.pre, hooks.post, hooks.post_accumulate, hooks.retained]
+    tables: list[Any] = [*hooks.tensor.values(), hooks.pre, hooks.post, hooks.post_accumulate]
+    tables.append(hooks.retained)
     return [tuple(table) for table in tables if table]
 
 
