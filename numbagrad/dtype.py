@@ -366,7 +366,7 @@ _CLASS_NAMES = {
     complex128: "ComplexDoubleTensor",
 }
 
-_MODULE_NAMES = {"cpu": "torch.", "cuda": "torch.cuda."}
+_MODULE_NAMES = {"cpu": "torch.", "cuda": "torch.cuda.", "meta": "torch.meta."}
 
 _FROM_TYPE_STRING = {
     prefix + class_name: (each, device_type)

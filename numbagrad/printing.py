@@ -104,6 +104,7 @@ def tensor_text(
     device_text: str | None = None,
     is_parameter: bool = False,
     tangent_text: str | None = None,
+    has_elements: bool = True,
 ) -> str:
     """Return torch's text of a tensor with the elements of `array`.
 
@@ -116,12 +117,18 @@ def tensor_text(
         device_text: the device, such as ``"cuda:0"``, where it is not the default one.
         is_parameter: put ``Parameter containing:`` before the text.
         tangent_text: the text of its tangent, for a dual tensor.
+        has_elements: False for an array that has a form alone.
     """
     prefix = f"{tensor_name}("
     indent = len(prefix)
-    elements = "[]" if array.size == 0 else elements_text(array, indent)
     suffixes = [] if device_text is None else [f"device='{device_text}'"]
-    suffixes += _type_suffixes(array, dtype)
+    if has_elements:
+        elements = "[]" if array.size == 0 else elements_text(array, indent)
+        suffixes += _type_suffixes(array, dtype)
+    else:
+        elements = "..."
+        suffixes += [f"size={array.shape}"]
+        suffixes += [f"dtype={dtype}"] if dtype is not get_default_dtype() else []
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:

@@ -14,6 +14,7 @@ from typing import Any
 
 from . import torch_alias
 from .torch_alias import is_torch
+from .torch_homes import forget_homes, show_homes
 
 __all__ = ["install_as_torch", "load_ipython_extension", "main", "uninstall_as_torch",
            "unload_ipython_extension"]  # fmt: skip
@@ -106,7 +107,7 @@ def install_as_torch() -> _Installed:
     torch_alias.register()
     sys.modules["torch"] = package = _package()
     package.__name__ = "torch"  # which libraries compare with the head of a dotted path
-    package.Tensor.__module__ = "torch"  # by which they tell tensors from arrays of others
+    show_homes()
     _depth += 1
     sys.argv = _Arguments(getattr(sys, "argv", []))
     return _Installed()
@@ -119,7 +120,7 @@ def uninstall_as_torch() -> None:
     if _depth or not is_torch():
         return
     _package().__name__ = _package().__package__ or "numbagrad"
-    _package().Tensor.__module__ = "numbagrad.tensor"
+    forget_homes()
     sys.argv = list(sys.argv)
     for name in [name for name in sys.modules if name.partition(".")[0] in ("torch", "functorch")]:
         del sys.modules[name]

@@ -15,7 +15,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterator
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -94,9 +94,11 @@ class _Loader:
         real = importlib.import_module(self._real)
         sys.modules[spec.name] = real
         share_hidden(self._real)
+        from .torch_homes import show_homes
         from .torch_imports import show_imports
 
         show_imports()
+        show_homes()
         if spec.name == "functorch" or _is_internal(spec.name):
             from .absent import absent_if_missing
 
@@ -137,6 +139,25 @@ def _spec_of_functorch(name: str) -> ModuleSpec:
     return ModuleSpec(name, loader, is_package=True)
 
 
+def _spec_that_shows(name: str, path: Any) -> ModuleSpec | None:
+    """A module of this package, whose classes get torch's ``__module__`` as soon as it is there."""
+    from .torch_homes import show_homes, table
+
+    if name[len(_OURS) + 1 :] not in {home for _, home, _ in table()}:
+        return None
+    spec = PathFinder.find_spec(name, path)
+    loader: Any = spec and spec.loader
+    if loader is not None:
+        run = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            run(module)
+            show_homes()
+
+        loader.exec_module = exec_module
+    return spec
+
+
 class Finder:
     """Finds ``torch.*`` and the metadata of a distribution ``torch``, while this package is it."""
 
@@ -146,6 +167,8 @@ class Finder:
             return None
         if name.partition(".")[0] == "functorch":
             return _spec_of_functorch(name)
+        if name.startswith(f"{_OURS}."):
+            return _spec_that_shows(name, path)
         if not name.startswith("torch."):
             return None
         real = _OURS + name[len("torch") :]

@@ -10,7 +10,7 @@ import numpy as np
 def type_name(value: Any) -> str:
     """The class of a value as error messages show it: ``list``, ``numpy.ndarray``."""
     kind = type(value)
-    if kind.__module__.partition(".")[0] == "numbagrad":
+    if kind.__module__.partition(".")[0] in ("numbagrad", "torch"):
         return "torch.dtype" if kind.__qualname__ == "dtype" else kind.__qualname__
     if kind.__module__ in ("builtins", "__main__"):
         return kind.__qualname__

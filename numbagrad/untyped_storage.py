@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .backend import device_of, is_array
+from .device import CPU, device
 from .shared_memory import block_of
 
 
@@ -22,7 +24,7 @@ def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """
     base: Any = array.base
     while base is not None:
-        if isinstance(base, np.ndarray):
+        if is_array(base):
             array = base
         base = getattr(base, "base", None)
     return array
@@ -38,7 +40,12 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """Address of the first byte; equal for tensors that share memory."""
-        return self._owner.ctypes.data if self._owner.size else 0
+        return self._owner.ctypes.data if self._owner.size and self.device is CPU else 0
+
+    @property
+    def device(self) -> device:
+        """Where the memory is."""
+        return device_of(self._owner)
 
     def nbytes(self) -> int:
         """Number of bytes."""

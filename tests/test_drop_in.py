@@ -200,14 +200,22 @@ def saved(x):
 values = [ng.ones(2), ng.nn.Parameter(ng.ones(2))]
 before = [pickle.dumps(x) for x in values], saved(values)
 assert type(values[0]).__module__ == "numbagrad.tensor"
+assert ng.nn.Linear.__module__ == "numbagrad.nn.linear"
 with ng.install_as_torch():
     import torch
     assert type(values[0]).__module__ == "torch" and repr(torch.Tensor) == "<class 'torch.Tensor'>"
     inside = [pickle.dumps(x) for x in values], saved(values)
+    assert torch.nn.Linear.__module__ == "torch.nn.modules.linear"
+    assert torch.nn.LazyLinear.__module__ == "torch.nn.modules.linear"  # imported when asked for
+    assert torch.distributions.Normal.__module__ == "torch.distributions.normal"
+    assert torch.distributions.Normal(0.0, 1.0).expand((2,)).batch_shape == (2,)
+    assert type(pickle.loads(pickle.dumps(torch.nn.ReLU()))) is torch.nn.ReLU
+    assert "numbagrad" not in repr(torch.optim.Adam)
     for one in (before, inside):
         assert [type(pickle.loads(x)) for x in one[0]] == [torch.Tensor, torch.nn.Parameter]
         assert torch.load(io.BytesIO(one[1]))[0].tolist() == [1.0, 1.0]
 assert type(values[0]).__module__ == "numbagrad.tensor"
+assert ng.nn.Linear.__module__ == "numbagrad.nn.linear"
 for one in (before, inside):
     assert [type(pickle.loads(x)) for x in one[0]] == [ng.Tensor, ng.nn.Parameter]
     assert ng.load(io.BytesIO(one[1]))[1].tolist() == [1.0, 1.0]

@@ -28,6 +28,7 @@ class Backend:
         forwards: by the name of an operator, what runs in the place of its forward.
         hosts: whether an operator whose forward knows ndarrays alone runs on copies on the host, by
             :meth:`call`, where :meth:`forward_of` has none for it; else it is refused by name.
+        has_elements: False for a device whose arrays have a form alone, as ``meta``.
         passes: names of the passes that programs go through before they run here.
         generator_class: the class of its generators of random numbers; None if it has none.
     """
@@ -37,6 +38,7 @@ class Backend:
     namespace: Any = None
     forwards: Mapping[str, Callable[..., Any]] = {}
     hosts = False
+    has_elements = True
     passes: Sequence[str] = ()
     generator_class: type[Any] | None = None
 

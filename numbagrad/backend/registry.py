@@ -26,9 +26,12 @@ __all__ = [
 _BY_CLASS: dict[type, Backend] = {}
 _BY_TYPE: dict[str, Backend] = {}
 
-#: Modules that register the backend of a device type, if their ``available()`` says that it can
-#: be used: nobody pays for them who does not name the device.
-_OFFERED: dict[str, str] = {"cuda": "numbagrad.cuda"}
+#: Modules that register the backend of a device type when they are imported, and those whose
+#: ``is_available()`` says whether it can be used. Only who names the device pays for them.
+_OFFERED: dict[str, tuple[str, str]] = {
+    "cuda": ("numbagrad.cuda.backend", "numbagrad.cuda"),
+    "meta": ("numbagrad.executor.meta_backend", ""),
+}
 
 #: The files that backends and their arrays are written in: their code is no code of users.
 files: set[str] = set()
@@ -130,9 +133,10 @@ def is_there(kind: str) -> bool:
 
 def _offered(kind: str) -> Backend | None:
     """The backend of a device that is there, registered when it is first named."""
-    name = _OFFERED.get(kind)
-    if name is not None and importlib.import_module(name).is_available():
-        importlib.import_module(f"{name}.backend")
+    if kind in _OFFERED:
+        home, asked = _OFFERED[kind]
+        if not asked or importlib.import_module(asked).is_available():
+            importlib.import_module(home)
     return _BY_TYPE.get(kind)
 
 

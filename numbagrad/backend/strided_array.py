@@ -173,6 +173,8 @@ class StridedArray:
         if -1 in wanted:
             known = -math.prod(wanted)
             wanted[wanted.index(-1)] = self.size // known if known else 0
+        if tuple(wanted) == self.shape:
+            return self.view_of(self.shape, self.strides)
         if math.prod(wanted) != self.size:
             raise ValueError(f"cannot reshape array of size {self.size} into shape {wanted}")
         strides = strides_of_reshaped(self, wanted)

@@ -11,6 +11,7 @@ from ..autograd.grad_mode import no_grad
 from ..ops.pointwise.functions import exp
 from ..size import Size
 from ..tensor import Tensor
+from ..torch_homes import module_here
 from . import constraints
 from .utils import LazyOnClass
 
@@ -108,9 +109,9 @@ class Distribution:
             NotImplementedError: for a subclass with a constructor of its own.
         """
         for ours in type(self).__mro__:
-            if ours.__module__.startswith(_PACKAGE):
+            if module_here(ours).startswith(_PACKAGE):
                 break
-        if ours.__module__ == __name__:  # no parameters are known
+        if module_here(ours) == __name__:  # no parameters are known
             raise NotImplementedError
         made = self._get_checked_instance(ours, _instance)
         shape, depth = Size(batch_shape), len(self._batch_shape)

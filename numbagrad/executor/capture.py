@@ -164,6 +164,8 @@ def check(function: Callable[..., None], *arguments: Any) -> None:
     """
     found = active and current_trace()
     if (where := foreign_among(arguments)) is not None:
+        if not where.has_elements:
+            return
         function, arguments = where.call, (function, *arguments)
     if found is None:
         function(*arguments)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import is_array
+from ..backend import backend_of, is_array
 from ..dtype import dtype as DType
 from ..dtype import from_numpy
 from ..layout import layout, memory_format
@@ -100,6 +100,9 @@ class _Writing:
             if not is_array(array) or isinstance(array, np.ndarray):
                 # As others see it that stands under a transformation, or is still to be conjugated.
                 array = tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[1][1]
+        if array.__class__ is not np.ndarray and not backend_of(array).has_elements:
+            form = from_numpy(array.dtype), tuple(array.shape), _strides(array, tensor)
+            return rebuilding.rebuild_meta_tensor, (*form, tensor._requires_grad)
         block, written, offset = self.blocks.position(array)
         dtype = from_numpy(array.dtype)
         size = dtype.itemsize

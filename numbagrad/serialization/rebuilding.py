@@ -10,6 +10,7 @@ import _codecs
 from collections import OrderedDict
 from typing import Any
 
+from ..backend import backend_for
 from ..dtype import dtype as DType
 from ..layout import sparse_coo, sparse_csr, strided
 from ..nn.parameter import Buffer, Parameter
@@ -17,7 +18,7 @@ from ..tensor import Tensor, leaf_of_class
 from ..tensor.copies import rebuilt
 from ..tensor.state import new_version_cell
 from .storages import StoredMemory
-from .values import check
+from .values import check, checked_span
 
 
 def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
@@ -53,6 +54,18 @@ def rebuild_tensor_v3(
     _check_hooks(backward_hooks)
     check(type(storage) is StoredMemory and type(dtype) is DType, "a tensor has storage and dtype")
     return _view(storage, dtype, offset, size, stride, requires_grad, metadata)
+
+
+def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    """A tensor of the device ``meta``, whose elements are in no file; strides in elements."""
+    check(isinstance(dtype, DType), "a dtype is none")
+    check(type(requires_grad) is bool, "requires_grad is no bool")
+    check(isinstance(size, tuple) and isinstance(stride, tuple), "a form is none")
+    shape, strides = tuple(size), tuple([step * dtype.itemsize for step in stride])
+    checked_span(dtype.numpy, 0, shape, strides)
+    where: Any = backend_for("meta")
+    made = where.allocate(shape, strides, dtype.numpy)
+    return rebuilt(Tensor, made, new_version_cell(), requires_grad, {})
 
 
 def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Parameter:

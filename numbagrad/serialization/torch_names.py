@@ -36,6 +36,7 @@ _FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("torch._utils", "_rebuild_parameter"): rebuilding.rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): rebuilding.rebuild_parameter_with_state,
     ("torch._tensor", "_rebuild_from_type_v2"): rebuilding.rebuild_from_type_v2,
+    ("torch._utils", "_rebuild_meta_tensor_no_storage"): rebuilding.rebuild_meta_tensor,
     ("torch._utils", "_rebuild_sparse_tensor"): rebuilding.rebuild_sparse_tensor,
     ("torch.serialization", "_get_layout"): rebuilding.layout_of_name,
 }

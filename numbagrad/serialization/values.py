@@ -115,6 +115,22 @@ def view(
 ) -> Array:
     """An array over memory, if all of it lies there and its elements can be what they claim."""
     check(type(memory) is Memory, "an array lies in memory, not in something else")
+    span = checked_span(kind, offset, shape, strides)
+    if offset % kind.alignment:
+        raise _misplaced(kind)
+    size = memory.held.size
+    if offset + span > size:
+        raise pickle.UnpicklingError(
+            f"an array of {shape} with strides {strides} does not fit {size} bytes from {offset} on"
+        )
+    made: Array = np.ndarray(shape, kind, memory.held, offset, strides)
+    if span and kind.kind in "bU":
+        _check_values(made, memory.held[offset : offset + span])
+    return made
+
+
+def checked_span(kind: np.dtype[Any], offset: Any, shape: Any, strides: Any) -> int:
+    """The bytes of an array of a form, if it is one; strides in bytes."""
     check(
         _are_ints(shape)
         and _are_ints(strides)
@@ -127,18 +143,7 @@ def view(
         min(numbers) >= 0 and max(numbers) < _LARGEST,
         "an array has a size, a stride or an offset that is negative or too large",
     )
-    span = _span_of(kind, shape, strides)
-    if offset % kind.alignment:
-        raise _misplaced(kind)
-    size = memory.held.size
-    if offset + span > size:
-        raise pickle.UnpicklingError(
-            f"an array of {shape} with strides {strides} does not fit {size} bytes from {offset} on"
-        )
-    made: Array = np.ndarray(shape, kind, memory.held, offset, strides)
-    if span and kind.kind in "bU":
-        _check_values(made, memory.held[offset : offset + span])
-    return made
+    return _span_of(kind, shape, strides)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import numpy as np
 from .. import half_precision as half
 from ..autograd import tensor_interface
 from ..autograd.node import has_no_history
-from ..backend import foreign
+from ..backend import backend_for, foreign
 from ..dtype import bfloat16
+from ..dtype import dtype as DType
 from ..executor import capture
+from ..torch_homes import module_here
 from .sparse_array import SparseArray
 from .state import new_version_cell, under_transformation
 
@@ -66,6 +69,9 @@ def reduced(tensor: Tensor) -> tuple[Any, ...]:
     """The result of ``__reduce_ex__``, for pickle."""
     capture.refuse("a pickle of a tensor")
     if (where := foreign(tensor._array)) is not None:
+        if not where.has_elements:
+            form = tuple(tensor.shape), tensor._array.strides, tensor.dtype
+            return _unpickled_form, (where.device_type, *form, tensor._requires_grad)
         return _unpickled_there, (where.device_type, where.index_of(tensor._array), tensor.cpu())
     array = half.converted(tensor._elements("values_of"), tensor._array.dtype)
     return unpickled, (
@@ -75,6 +81,15 @@ def reduced(tensor: Tensor) -> tuple[Any, ...]:
         tensor._requires_grad,
         _attributes(tensor),
     )
+
+
+def _unpickled_form(
+    kind: str, shape: tuple[int, ...], strides: tuple[int, ...], dtype: DType, requires_grad: bool
+) -> Tensor:
+    """A tensor of a device whose tensors have no elements; strides in bytes."""
+    where: Any = backend_for(kind)
+    made = where.allocate(shape, strides, dtype.numpy)
+    return rebuilt(tensor_interface.Tensor, made, new_version_cell(), requires_grad, {})
 
 
 def _unpickled_there(kind: str, index: int | None, tensor: Tensor) -> Tensor:
@@ -134,13 +149,16 @@ def _duplicate(array: Any) -> Any:
     return convert(array, array.dtype)
 
 
-def _named_in_pickles(kind: type[Tensor]) -> type[Tensor] | None:
-    """The class, or None for Tensor itself, whose module may be called torch for a while."""
-    return None if kind is tensor_interface.Tensor else kind
+def _named_in_pickles(kind: type[Tensor]) -> type[Tensor] | tuple[str, str] | None:
+    """The class, or None for Tensor itself; where it has torch's module for a while, its own."""
+    if kind is tensor_interface.Tensor:
+        return None
+    own = module_here(kind)
+    return kind if own == kind.__module__ else (own, kind.__qualname__)
 
 
 def unpickled(
-    cls: type[Tensor] | None,
+    cls: type[Tensor] | tuple[str, str] | None,
     array: Array,
     order: tuple[int, ...],
     requires_grad: bool,
@@ -152,6 +170,8 @@ def unpickled(
     memory = dense.reshape([array.shape[axis] for axis in order]).transpose(positions)
     if memory.dtype.kind == "V":
         memory = memory.view(bfloat16.numpy)  # the one object that kernels know it by
+    if isinstance(cls, tuple):
+        cls = getattr(importlib.import_module(cls[0]), cls[1])
     return rebuilt(
         cls or tensor_interface.Tensor, memory, new_version_cell(), requires_grad, attributes
     )

@@ -171,8 +171,9 @@ def text_of(tensor: Tensor) -> str:
     """``repr(tensor)``."""
     capture.refuse("the text of a tensor")
     array, where = tensor._array, foreign(tensor._array)
+    has_elements = where is None or where.has_elements
     if where is not None:
-        array = where.to_host(array)
+        array = where.to_host(array) if has_elements else array
     elif array.__class__ is not np.ndarray:
         text: str = under_transformation().text_of(tensor)
         return text
@@ -186,6 +187,7 @@ def text_of(tensor: Tensor) -> str:
         grad_fn_name=name,
         device_text=None if where is None else str(tensor.device),
         tensor_name=_printed_name(tensor),
+        has_elements=has_elements,
     )
 
 

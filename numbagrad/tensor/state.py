@@ -95,7 +95,6 @@ class TensorState:
 
     is_ipu = Constant(False)
     is_maia = Constant(False)
-    is_meta = Constant(False)
     is_mkldnn = Constant(False)
     is_mps = Constant(False)
     is_mtia = Constant(False)

@@ -197,7 +197,9 @@ class Tensor(TensorState, InstalledMethods):
     def data_ptr(self) -> int:
         """Address of the first element, or 0 if there is none."""
         capture.refuse("the address of a tensor")
-        return address_of(self._array) if self._array.size else 0
+        where = foreign(self._array)
+        has_none = not self._array.size or not (where is None or where.has_elements)
+        return 0 if has_none else address_of(self._array)
 
     def untyped_storage(self) -> UntypedStorage:
         """The block of memory that this tensor is a view of."""
@@ -227,9 +229,15 @@ class Tensor(TensorState, InstalledMethods):
         where = home_of(self._array)
         return where is not None and where.device_type == "cuda"
 
+    @property
+    def is_meta(self) -> bool:
+        """Whether there are no elements, but a form alone."""
+        where = home_of(self._array)
+        return where is not None and where.device_type == "meta"
+
     def get_device(self) -> int:
-        """The index of the device that holds the elements: -1 for the CPU."""
-        return -1 if self.is_cpu else self.device.index or 0
+        """The index of the device that holds the elements: -1 for the CPU, and without elements."""
+        return -1 if self.is_cpu or self.is_meta else self.device.index or 0
 
     def is_inference(self) -> bool:
         """Whether this tensor was made in ``inference_mode``, so that autograd refuses it."""

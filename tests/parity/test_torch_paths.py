@@ -10,7 +10,7 @@ import pytest
 import torch as oracle
 from torch_paths import PATHS
 
-from numbagrad import torch_imports
+from numbagrad import torch_homes, torch_imports
 
 LIST = pathlib.Path(__file__).parent / "torch_names_missing.txt"
 MISSING = {tuple(line.split()) for line in LIST.read_text().splitlines() if line[:1] != "#"}
@@ -40,6 +40,16 @@ def test_public_names(path):
 @pytest.mark.parametrize("path", PATHS)
 def test_there_is_such_a_path(path):
     assert importlib.import_module(path) and oracle
+
+
+def test_classes_have_the_modules_that_they_have_in_torch():
+    for path, home, names in torch_homes.table():
+        theirs = importlib.import_module(f"torch.{path}")
+        ours = importlib.import_module(f"numbagrad.{home}")
+        here = importlib.import_module(f"numbagrad.{path}")
+        for name in names:
+            assert getattr(theirs, name).__module__ == f"torch.{path}"
+            assert vars(ours)[name] is getattr(here, name), (path, name)
 
 
 @pytest.mark.parametrize("path", sorted(torch_imports.table()))

@@ -21,6 +21,7 @@ from ...dispatch.asking import asking, asking_member, asks
 from ...dispatch.layers import descend
 from ...dispatch.policies import taken_over
 from ...tensor.sparse_array import SparseRead
+from ...torch_homes import module_here
 from . import errors as argument_errors
 from .dtype_rules import rule_of
 from .errors import Kinds, Right, check_tensors, element_types
@@ -236,7 +237,7 @@ def check_constructor(kind: type[Any], package: str) -> None:
         try:
             initialise(self, *arguments, **keywords)
         except _FAILURES as error:
-            outermost = [c for c in type(self).__mro__ if c.__module__.startswith(package)][0]
+            outermost = [c for c in type(self).__mro__ if module_here(c).startswith(package)][0]
             if outermost is kind:
                 if not isinstance(error, ValueError):  # which speaks of values already
                     argument_errors.explain(kinds, (self, *arguments), keywords, error)

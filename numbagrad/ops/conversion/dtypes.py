@@ -220,7 +220,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         ValueError: for a text that names no type.
     """
     if dtype is None:
-        return type_string(self.dtype, "cuda" if self.is_cuda else "cpu")
+        return type_string(self.dtype, self.device.type)
     if isinstance(dtype, str):
         dtype, device_type = from_type_string(dtype)
         return to(self, device_type, dtype, non_blocking=non_blocking)

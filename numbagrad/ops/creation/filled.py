@@ -62,10 +62,10 @@ def _uniform(name: str, allocate: Callable[..., np.ndarray[Any, Any]], content: 
         kind = numpy_dtype(name, dtype)
         shape = shape_of(name, sizes, size)
         if memory_format is None or memory_format.order is None:
-            return leaf(allocate(shape, kind), requires_grad, where)
+            return leaf(allocate(shape, kind, where), requires_grad)
         order = memory_format.order_of(len(shape))
-        array = allocate(tuple([shape[dim] for dim in order]), kind)
-        return leaf(array.transpose(np.argsort(order)), requires_grad, where)
+        array = allocate(tuple([shape[dim] for dim in order]), kind, where)
+        return leaf(array.transpose(np.argsort(order).tolist()), requires_grad)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the given sizes, {content}."
@@ -123,11 +123,17 @@ def empty_array_like(
     return in_order(array.shape, kind, memory_format.order_of(array.ndim), where)
 
 
-zeros = _uniform("zeros", lambda shape, kind: filled(shape, kind, 0), "filled with 0")
-ones = _uniform("ones", lambda shape, kind: filled(shape, kind, 1), "filled with 1")
-empty = _uniform(
-    "empty", lambda shape, kind: unset(new_array(shape, kind)), "whose elements are not set"
-)
+def _unset(shape: tuple[int, ...], kind: np.dtype[Any], where: Any) -> Any:
+    return unset(new_array(shape, kind, where))
+
+
+def _all(value: Number) -> Callable[..., np.ndarray[Any, Any]]:
+    return lambda shape, kind, where: filled(shape, kind, value, where)
+
+
+zeros = _uniform("zeros", _all(0), "filled with 0")
+ones = _uniform("ones", _all(1), "filled with 1")
+empty = _uniform("empty", _unset, "whose elements are not set")
 zeros_like = _uniform_like("zeros_like", 0, "filled with 0")
 ones_like = _uniform_like("ones_like", 1, "filled with 1")
 empty_like = _uniform_like("empty_like", None, "whose elements are not set")
@@ -154,8 +160,8 @@ def full(
         kind = numpy_dtype("full", dtype, fill_value._array.dtype)
     else:
         kind = numpy_dtype("full", dtype, _dtype_of_number("full", value).numpy)
-    array = filled(shape_of("full", (), size), kind, checked_number(value, kind))
-    return leaf(array, requires_grad, where)
+    array = filled(shape_of("full", (), size), kind, checked_number(value, kind), where)
+    return leaf(array, requires_grad)
 
 
 def full_like(

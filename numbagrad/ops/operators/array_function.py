@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ...backend import foreign_among
 from ...executor import capture
 from ...executor.capture import outside_programs
 
@@ -42,6 +43,8 @@ def array_function(effect: str = "result", *, refused: str = "") -> Callable[[Fu
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def call(*arguments: Any) -> Any:
+            if refused and (where := foreign_among(arguments)) and not where.has_elements:
+                where.to_host(arguments[0])  # raises
             return noted(function, *arguments)
 
         return outside_programs(refused)(call) if refused else call  # type: ignore[return-value]
