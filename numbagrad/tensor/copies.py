@@ -170,11 +170,10 @@ def unpickled(
     memory = dense.reshape([array.shape[axis] for axis in order]).transpose(positions)
     if memory.dtype.kind == "V":
         memory = memory.view(bfloat16.numpy)  # the one object that kernels know it by
+    kind: Any = cls or tensor_interface.Tensor
     if isinstance(cls, tuple):
-        cls = getattr(importlib.import_module(cls[0]), cls[1])
-    return rebuilt(
-        cls or tensor_interface.Tensor, memory, new_version_cell(), requires_grad, attributes
-    )
+        kind = getattr(importlib.import_module(cls[0]), cls[1])
+    return rebuilt(kind, memory, new_version_cell(), requires_grad, attributes)
 
 
 #: Pickles of all versions know it by this name.
