@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import Any
+from typing import Any, ForwardRef
 
 __all__ = ["forget_homes", "module_here", "show_homes", "table"]
 
@@ -43,15 +43,24 @@ def show_homes() -> None:
 
 
 def _show(kind: Any, module: str) -> None:
-    if kind not in _renamed:
-        _renamed[kind] = kind.__module__
-        kind.__module__ = module
+    if kind in _renamed:
+        return
+    _renamed[kind] = own = kind.__module__
+    kind.__module__ = module
+    annotations = vars(kind).get("__annotations__") or {}
+    for name, text in annotations.items():
+        if isinstance(text, str):  # whose names are those of the module that defines the class
+            annotations[name] = ForwardRef(text, module=own, is_class=True)
 
 
 def forget_homes() -> None:
     """Let classes have their own ``__module__`` again."""
     for kind, module in _renamed.items():
         kind.__module__ = module
+        annotations = vars(kind).get("__annotations__") or {}
+        for name, hint in annotations.items():
+            if isinstance(hint, ForwardRef):
+                annotations[name] = hint.__forward_arg__
     _renamed.clear()
     _done.clear()
 

@@ -211,6 +211,8 @@ with ng.install_as_torch():
     assert torch.distributions.Normal(0.0, 1.0).expand((2,)).batch_shape == (2,)
     assert type(pickle.loads(pickle.dumps(torch.nn.ReLU()))) is torch.nn.ReLU
     assert "numbagrad" not in repr(torch.optim.Adam)
+    import typing
+    assert "training" in typing.get_type_hints(torch.nn.Linear)  # in the names of its own file
     for one in (before, inside):
         assert [type(pickle.loads(x)) for x in one[0]] == [torch.Tensor, torch.nn.Parameter]
         assert torch.load(io.BytesIO(one[1]))[0].tolist() == [1.0, 1.0]
