@@ -6,9 +6,11 @@ with the signs of zeros, whether there is a history, or the class of the error.
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
@@ -308,3 +310,15 @@ def test_distances_between_what_is_no_number(p):
         return result, t.autograd.grad(result.sum(), (x, y))
 
     same(program)
+
+
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
+def test_the_sign_of_a_zero_turns_no_column_around(mode):
+    """Of decompositions into orthogonal and triangular matrices."""
+    for numbers in itertools.product([0.0, -0.0, 3.0], repeat=4):
+        values = [numbers[:2], numbers[2:]]
+        found = [t.linalg.qr(t.tensor(values, dtype=t.float64), mode) for t in (numbagrad, torch)]
+        for ours, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(
+                ours.numpy(), theirs.numpy(), atol=1e-14, err_msg=str(values)
+            )

@@ -393,7 +393,7 @@ def ormqr(
 
 
 def _raw_qr(array: Array) -> tuple[Array, Array]:
-    packed, tau = np.linalg.qr(array, "raw")
+    packed, tau = np.linalg.qr(array + 0.0, "raw")  # see qr.py for the zero
     return packed.swapaxes(-1, -2), tau
 
 

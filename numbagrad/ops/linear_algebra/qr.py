@@ -29,7 +29,8 @@ MODES = ("reduced", "complete", "r")
 
 
 def _factors(array: Array, mode: str) -> tuple[Array, Array]:
-    q, r = np.linalg.qr(array, "complete" if mode == "complete" else "reduced")
+    # LAPACK goes by the sign of a zero too, which torch does not.
+    q, r = np.linalg.qr(array + 0.0, "complete" if mode == "complete" else "reduced")
     return by_columns(q), by_columns(r)
 
 
