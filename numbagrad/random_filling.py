@@ -371,6 +371,29 @@ def permutation(generator: Generator | None, n: int) -> np.ndarray:
     return out
 
 
+def check_draws(probabilities: Any, num_samples: int, replacement: bool) -> None:
+    """Raise torch's error for a number of draws, or a shape or dtype, that is not ``multinomial``'s."""
+    _require_floating("multinomial", probabilities)
+    shape = probabilities.shape
+    if len(shape) not in (1, 2):
+        raise RuntimeError(f"multinomial: prob_dist must be 1 or 2 dim, but has shape {shape}")
+    if num_samples <= 0:
+        raise RuntimeError(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}")
+    if not replacement and num_samples > shape[-1]:
+        raise RuntimeError(
+            f"multinomial: cannot sample {num_samples} of {shape[-1]} categories without "
+            "replacement; pass replacement=True"
+        )
+
+
+def check_weights(weights: np.ndarray) -> None:
+    """Raise torch's error for weights that make no probabilities."""
+    if weights.size and not (np.isfinite(weights).all() and weights.min() >= 0):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (weights.sum(-1) == 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
 def multinomial(
     generator: Generator | None,
     probabilities: np.ndarray,
@@ -378,23 +401,9 @@ def multinomial(
     replacement: bool = False,
 ) -> np.ndarray:
     """Indices drawn from each row of weights (one or two dimensions), as int64 array."""
-    _require_floating("multinomial", probabilities)
+    check_draws(probabilities, num_samples, replacement)
     weights = half.readable(probabilities)
-    if weights.ndim not in (1, 2):
-        raise RuntimeError(
-            f"multinomial: prob_dist must be 1 or 2 dim, but has shape {weights.shape}"
-        )
-    if num_samples <= 0:
-        raise RuntimeError(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}")
-    if not replacement and num_samples > weights.shape[-1]:
-        raise RuntimeError(
-            f"multinomial: cannot sample {num_samples} of {weights.shape[-1]} categories without "
-            "replacement; pass replacement=True"
-        )
-    if weights.size and not (np.isfinite(weights).all() and weights.min() >= 0):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if (weights.sum(-1) == 0).any():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    check_weights(weights)
     if replacement and num_samples > 1:
         return _sample_with_replacement(generator, weights, num_samples)
     # The largest of weight / exponential falls on an index with its probability, the next one with

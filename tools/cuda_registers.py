@@ -130,6 +130,8 @@ def noted(calls: Callable[[], None]) -> list[Source]:
 def family(source: Source) -> str:
     """The family of a kernel, by the words that it takes."""
     words = set(source.parameters)
+    if words & {"pivots", "at_pivots"}:
+        return "decompositions"
     if "at_a" in words:
         return "matmul"
     if words & {"targets", "labels_of_all", "partials"}:
@@ -240,6 +242,19 @@ def recurrent() -> None:
         layer(4, 8).cuda()(x)[0].sum().backward()
 
 
+def decompositions() -> None:
+    """Rows after swaps, and what is decomposed with pivots of two rows."""
+    for dtype, hermitian in (
+        (torch.float32, False), (torch.float64, False), (torch.complex64, False),
+        (torch.complex128, True),
+    ):  # fmt: skip
+        A = torch.zeros(4, 4, device="cuda", dtype=dtype)
+        LD, pivots, _ = torch.linalg.ldl_factor_ex(A, hermitian=hermitian)
+        torch.linalg.ldl_solve(LD, pivots, A, hermitian=hermitian)
+    torch.linalg.lu_solve(A, pivots, A)
+    torch.lu_unpack(A, pivots)
+
+
 def operators(dtype: str) -> Callable[[], None]:
     """All of the operator table with one dtype, forward and backward."""
 
@@ -263,7 +278,7 @@ def everything() -> list[Source]:
     """All kernels of the report; one text may have several names, in its first line."""
     sources: list[Source] = []
     for calls in (products, windows, attention, random, optimizers, losses, recurrent,
-                  operators("float32")):  # fmt: skip
+                  decompositions, operators("float32")):  # fmt: skip
         sources += noted(calls)
     return list({x.text.partition("\n")[2]: x for x in sources}.values())
 
@@ -293,7 +308,7 @@ def main() -> None:
         "Written by `python tools/cuda_registers.py`, which needs no GPU: nothing here was run.",
         f"ptxas {version()}. Kernels: products of four dtypes, a convolution,",
         "poolings, attention of several dtypes and widths, random numbers, steps of optimizers,",
-        "losses of classes and sequences, steps of recurrent layers,",
+        "losses of classes and sequences, steps of recurrent layers, decompositions with pivots,",
         "and those of the operator table with float32, forward and backward, as made for 132",
         "processors.",
         "",

@@ -299,10 +299,6 @@ class Backend:
         draw(drawn, *[self._downloaded(x) for x in arguments])
         self.copy(array, self.from_host(drawn))
 
-    def generator_on_host(self, generator: Any, like: Array) -> Any:
-        """A generator by which a function of ndarrays draws numbers of the device of an array."""
-        self.refuse("a function of the host that draws random numbers")
-
     # --- programs ---
 
     def prepare(self, operations: Sequence[Any]) -> Callable[[Mapping[Any, Any], Any], None]:

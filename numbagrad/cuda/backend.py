@@ -288,10 +288,6 @@ class CudaBackend(PlannedBackend):
         """See :class:`Backend`: a thread for each element, with numbers of its own."""
         return philox.drawn(self, one, arrays, generator)
 
-    def generator_on_host(self, generator: Any, like: CudaArray) -> Any:
-        """See :class:`Backend`."""
-        return philox.on_host(generator, like)
-
     def takes_attention(self, arrays: Sequence[Any]) -> bool:
         """See :class:`Backend`."""
         return attention.takes(arrays)

@@ -324,6 +324,43 @@ def right_and_wrong(classes: Tensor) -> Tensor:
     return right.unsqueeze(2) * (right.unsqueeze(1) == 0)
 
 
+# --- choices by weights ---------------------------------------------------------------------------
+
+
+def _checked(weights: Tensor) -> Tensor:
+    """Weights as they are computed with; bad ones are an assert of the device.
+
+    The largest has a share of the sum in [0, 1] if none is negative or not finite, and one above 0.
+    """
+    from ..executor.families.checks import check_fractions
+    from ..random_filling import check_weights
+
+    weights = weights if weights.dtype is _torch.float64 else weights.float()
+    if weights.numel():
+        low, high = weights.amin(-1), weights.amax(-1)
+        share = _torch.where(low >= 0, high / weights.sum(-1), math.nan)
+        subject = "multinomial(): the share of the largest weight in the sum of weights"
+        check_fractions(subject, share._array, check_weights)
+    return weights
+
+
+@composed
+def winners(weights: Tensor, drawn: Tensor, count: int) -> Tensor:
+    """Where ``weight / exponential`` is largest, and the next ones: choices without replacement."""
+    races = _checked(weights) / drawn
+    if count == 1:
+        return races.argmax(-1, keepdim=True)
+    return races.argsort(-1, descending=True, stable=True)[..., :count].contiguous()
+
+
+@composed
+def places_in_sums(weights: Tensor, drawn: Tensor, count: int) -> Tensor:
+    """Between which sums of weights, as shares of all, uniform numbers lie."""
+    sums = _checked(weights).cumsum(-1)
+    sums = (sums / sums[..., -1:]).double()
+    return _torch.searchsorted(sums, drawn, right=True).clamp_max(weights.shape[-1] - 1)
+
+
 # --- linear algebra -------------------------------------------------------------------------------
 
 

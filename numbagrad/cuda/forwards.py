@@ -17,7 +17,7 @@ import numpy as np
 from ..executor.plan.forms import broadcast, contiguous
 from ..ops.linear_algebra.lapack import by_columns
 from ..ops.reductions import counting
-from . import composed, indexing
+from . import composed, indexing, philox, pivoted
 from .array import CudaArray
 from .driver import driver
 
@@ -84,11 +84,18 @@ OWN: dict[str, Callable[..., Any]] = {
     "index_copy": _index_copy,
     "index_fill": _index_fill,
     "index_reduce": _scatter_reduce,
+    "linalg_ldl_factor_ex": pivoted.ldl_factor,
+    "linalg_ldl_solve": pivoted.ldl_solve,
     "linalg_matrix_exp": composed.matrix_exp,
+    "lu_order": functools.partial(pivoted.rows_after, backwards=False),
+    "lu_origin": functools.partial(pivoted.rows_after, backwards=True),
     "masked_scatter": composed.masked_scatter,
     "masked_scatter_backward": composed.masked_scatter_backward,
     "median": composed.median(False),
     "multilabel_margin_loss": composed.right_and_wrong,
+    "multinomial": lambda where, input, generator, *how: philox.multinomial(
+        where, generator, input, *how
+    ),
     "nanmedian": composed.median(True),
     "quantile": composed.ranks,
     "scatter": _scatter,
@@ -144,6 +151,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "numbagrad.ops.reductions.sorting._positions_in": _positions_in,
     "numbagrad.ops.reductions.sorting._unique": composed.unique,
     "numbagrad.ops.reductions.sorting._unique_consecutive": composed.unique_consecutive,
+    "numbagrad.random_filling.multinomial": philox.multinomial,
 }
 
 
@@ -220,8 +228,28 @@ def _lu_factors(A: Any) -> Any:
     return by_columns(packed), pivots, first
 
 
+def _expm1(x: Any) -> Any:
+    """Of complex numbers; by parts, so that nothing is lost near zero."""
+    half = np.sin(x.imag / 2)
+    made = np.exp(x) - 1
+    finite = np.isfinite(x.real) & np.isfinite(x.imag)
+    real = np.expm1(x.real) * np.cos(x.imag) - 2 * half * half
+    made.real = np.where(finite, np.where(x == 0, 0, real), made.real)
+    made.imag = np.where(x == 0, x.imag, made.imag)
+    return made.astype(x.dtype)
+
+
 #: Called with arrays of the library and the other arguments of the operator.
 OF_LIBRARY: dict[str, Callable[..., Any]] = {
+    "complex_acos": lambda x: np.arccos(x),
+    "complex_acosh": lambda x: np.arccosh(x),
+    "complex_asinh": lambda x: np.arcsinh(x),
+    "complex_atanh": lambda x: np.arctanh(x),
+    "complex_cosh": lambda x: np.cosh(x),
+    "complex_exp": lambda x: np.exp(x),
+    "complex_expm1": _expm1,
+    "complex_sinh": lambda x: np.sinh(x),
+    "complex_tanh": lambda x: np.tanh(x),
     "frexp": lambda input: tuple(np.frexp(input)),
     "gcd": np.gcd,
     "i0": _special("_unscaled", 0),
@@ -232,6 +260,7 @@ OF_LIBRARY: dict[str, Callable[..., Any]] = {
     "linalg_lu_factor_ex": _lu_factors,
     "linalg_pinv": _pinv,
     "linalg_solve_triangular": _solve_triangular,
+    "lu_info": lambda A: _lu_factors(A)[2],
     "linalg_slogdet": lambda A: tuple(np.linalg.slogdet(A)),
     "roll": _rolled,
     "special_i0e": _special("_bessel", 0),

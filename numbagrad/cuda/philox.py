@@ -17,7 +17,6 @@ import numpy as np
 
 from .. import random as numbers
 from .. import random_filling as filling
-from ..backend import backend_for
 from ..device import device as Device
 from ..dtype import name_of
 from ..executor import capture
@@ -39,7 +38,7 @@ from ..formula import (
     trace,
     where,
 )
-from . import launches
+from . import composed, launches
 from .array import CudaArray
 from .devices import index_of
 from .driver import driver
@@ -141,21 +140,6 @@ class Generator(numbers.Generator):
         raise RuntimeError("Expected a 'cpu' device type for generator but found 'cuda'")
 
 
-class _Downloading(Generator):
-    """The stream of another generator for functions that compute on the host."""
-
-    def __init__(self, of: Generator):
-        self.device, self.index = of.device, of.index
-        self.take = of.take  # type: ignore[method-assign]
-
-    def fill_elsewhere(self, name: str, array: np.ndarray[Any, Any], arguments: Any) -> None:
-        """Draw on the GPU, and copy from there."""
-        there: Any = backend_for(f"cuda:{self.index}")
-        made = there.allocate(*contiguous(array.shape, array.dtype))
-        fill(there, name, self, made, arguments)
-        array[...] = there.to_host(made)
-
-
 @functools.cache
 def default_generators() -> tuple[Generator, ...]:
     """The streams of GPUs that are used when none is passed; seeded as that of the CPU last was.
@@ -184,11 +168,6 @@ def _chosen(generator: Any, index: int) -> Generator:
             f"Expected a generator of 'cuda:{index}' but found one of '{generator.device}'"
         )
     return generator
-
-
-def on_host(generator: Any, array: CudaArray) -> Generator:
-    """A generator for a function of ndarrays that takes part in drawing numbers for a device."""
-    return _Downloading(_chosen(generator, array.block.device))
 
 
 # --- distributions, as formulas of u in [0, 1) or of normal z -------------------------------------
@@ -348,3 +327,22 @@ def _fill_bernoulli(there: Any, generator: Any, array: Any, p: Any) -> None:
 @functools.cache
 def _below() -> Formula:
     return trace(lambda u, p: where(u < p, constant(1), constant(0)), ("u", "p"))
+
+
+def multinomial(
+    there: CudaBackend, generator: Any, weights: CudaArray, count: int, replacement: bool = False
+) -> CudaArray:
+    """``random_filling.multinomial``: drawn and chosen on the device; what is wrong is told later."""
+    filling.check_draws(weights, count, replacement)
+    if not weights.shape[-1]:
+        filling.check_weights(np.zeros(weights.shape))
+    wide = weights.dtype == np.float64
+    shape = (*weights.shape[:-1], count) if replacement and count > 1 else weights.shape
+    # 53 bits for places in a sum of weights; the others race each with a number of its own dtype.
+    kind = np.dtype(np.float64 if wide or shape != weights.shape else np.float32)
+    drawn = there.new(contiguous(shape, kind), weights)
+    name = "fill_exponential" if shape == weights.shape else "fill_uniform"
+    fill(there, name, _chosen(generator, weights.block.device), drawn, ())
+    choose = composed.places_in_sums if name == "fill_uniform" else composed.winners
+    made: CudaArray = choose(there, weights, drawn, count)
+    return made

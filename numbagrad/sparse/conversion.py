@@ -13,7 +13,7 @@ from ..ops.arguments.requirements import require_strided
 from ..ops.creation.filled import zeros
 from ..ops.creation.from_data import tensor as make_tensor
 from ..tensor import Tensor, new_tensor
-from ..tensor.sparse_array import Places, SparseArray
+from ..tensor.sparse_array import Places, SparseArray, require_cpu
 from ..type_names import type_name
 from . import places as of
 from .operators import take, values_of, with_values
@@ -94,6 +94,8 @@ def sparse_coo_tensor(
 def _as_values(values: Any, dtype: Any, device: Any) -> Tensor:
     if not isinstance(values, Tensor):
         values = make_tensor(values, dtype=dtype, device=device)
+    if device is not None:
+        values = values.to(device)
     return values if dtype is None else values.to(dtype)
 
 
@@ -192,6 +194,7 @@ def to_sparse(
         raise RuntimeError(
             f"sparse_dim must be in range (0, {rank}] if the tensor has dimensions, got {count}"
         )
+    require_cpu("to_sparse", self._array)
     array = values_on_host(self._array, "to_sparse(), which looks at elements")
     there = array != 0 if array.dtype.kind != "V" else values_on_host(self.ne(0)._array, _MAKING)
     some = there.any(axis=tuple(range(count, rank))) if count < rank else there
@@ -254,6 +257,7 @@ def sparse_mask(self: Any, mask: Any) -> Tensor:
         )
     from .operators import _values_at
 
+    require_cpu("sparse_mask", self._array)
     return with_values(_values_at(self, mask._array.places), mask._array.places)
 
 

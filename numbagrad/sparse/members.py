@@ -14,7 +14,7 @@ from ..dispatch import sparse as layer
 from ..dtype import dtype as DType
 from ..ops.conversion.dtypes import cast
 from ..tensor import Tensor, new_tensor
-from ..tensor.sparse_array import SparseArray, could_not_run
+from ..tensor.sparse_array import SparseArray, could_not_run, on_the_cpu_alone
 from . import arithmetic, conversion, gradients, products, reductions, shapes
 from .conversion import coalesce, is_sparse, like
 from .operators import count_writes_together, values_of
@@ -113,8 +113,9 @@ def _to(self: Any, *arguments: Any, **options: Any) -> Tensor:
         for x in (*arguments, options.get("device"))
         if hasattr(x, "index") and hasattr(x, "type") and not isinstance(x, (str, Tensor, tuple))
     ]
-    if any([str(x).split(":")[0] != "cpu" for x in where]):
-        raise could_not_run(self._array, "to")
+    for device in where:
+        if str(device).split(":")[0] != "cpu":
+            raise on_the_cpu_alone("to", device)
     copies = options.get("copy") or (True in arguments[-1:] and len(arguments) > 2)
     if wanted is self.dtype and not copies:
         return self
@@ -270,6 +271,7 @@ _MEMBERS: dict[str, Any] = {
     "to_sparse_coo": conversion.to_coo, "to_sparse_csr": conversion.to_sparse_csr,
     "sparse_mask": conversion.sparse_mask, "dense": conversion.to_dense,
     "to": _to, "type": _type, "cpu": lambda self, *arguments, **options: self,
+    "cuda": lambda self, *arguments, **options: _to(self, "cuda"),
     "type_as": lambda self, other: _to(self, other.dtype),
     "requires_grad_": Tensor.requires_grad_,
     "copy_": _in_place("copy_", _copied), "zero_": _in_place("zero_", _zeros),

@@ -14,7 +14,7 @@ from ..executor import capture
 from ..executor.families import sparse as executor
 from ..ops.operators.tensor_operator import TensorOperator
 from ..tensor import Tensor, new_tensor
-from ..tensor.sparse_array import Places, SparseArray
+from ..tensor.sparse_array import Places, SparseArray, require_cpu
 from ..transforms.levels import is_transformed
 from ..transforms.tracking import requires_grad
 from .places import flat, joined, rows
@@ -79,7 +79,12 @@ def values_of(tensor: Any) -> Tensor:
 
 
 def with_values(values: Tensor, places: Places) -> Tensor:
-    """The sparse Tensor that has these values at these places."""
+    """The sparse Tensor that has these values at these places.
+
+    Raises:
+        NotImplementedError: for values on another device than the CPU.
+    """
+    require_cpu("sparse_coo_tensor", values._array)
     made: Tensor = _placed(values, places)
     return made
 

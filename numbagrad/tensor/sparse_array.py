@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..backend import foreign
+
 __all__ = ["Places", "SparseArray", "SparseRead", "could_not_run"]
 
 Array = np.ndarray[Any, Any]
@@ -146,3 +148,18 @@ def could_not_run(array: SparseArray, name: str = "") -> SparseRead:
         f"Could not run 'aten::{operator}' with arguments from the '{backend}' backend: "
         "numbagrad has no such operator for sparse tensors; make them dense with to_dense() first"
     )
+
+
+def on_the_cpu_alone(name: str, device: Any) -> NotImplementedError:
+    """The error of a function that would make a sparse tensor of another device."""
+    return NotImplementedError(
+        f"{name}(): numbagrad has sparse tensors on the CPU only, not on the device '{device}'; "
+        "what is dense, as to_dense() makes it, is on all devices"
+    )
+
+
+def require_cpu(name: str, array: Any) -> None:
+    """Raise that error for an array of another device."""
+    where = foreign(array)
+    if where is not None:
+        raise on_the_cpu_alone(name, where.device_type)

@@ -491,15 +491,17 @@ def multinomial(
         samples = _new((), lambda shape: np.zeros(shape, input._array.dtype), False)
         made: Tensor = _multinomial(input.detach() + samples, generator, num_samples, replacement)
         return made
-    if (position := foreign(input._array)) is not None and position.generator_class is not None:
-        generator = _generator_on_host(position, generator, input._array)
-    chosen = _chosen(generator, input._array, num_samples, replacement)
+    where, given = foreign(input._array), (generator, input._array, num_samples, replacement)
+    if where is not None and where.generator_class is not None:
+        chosen = _chosen_elsewhere(where, *given)
+    else:
+        chosen = _chosen(*given)
     return leaf(chosen, False) if out is None else write(out, chosen)
 
 
 @outside_programs("random numbers on another device")
-def _generator_on_host(where: Backend, generator: Generator | None, array: Array) -> Any:
-    return where.generator_on_host(generator, array)
+def _chosen_elsewhere(where: Backend, *arguments: Any) -> Any:
+    return where.call(filling.multinomial, *arguments)
 
 
 _chosen = array_function("draw")(filling.multinomial)

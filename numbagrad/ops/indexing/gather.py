@@ -23,6 +23,7 @@ from ...executor.families.copying import copies
 from ...executor.memory.arrays import constant_beside, copied, embedded, filled_like, values_on_host
 from ...native.array_launch_layout import ALL_IN_A_ROW
 from ...tensor import Tensor, new_tensor
+from ...tensor.sparse_array import require_cpu
 from ...transforms.batching import after_samples, samples_first, stacked, with_samples
 from ...transforms.levels import Transformed, is_transformed, of_all_samples
 from ...transforms.tangents import additive, multilinear
@@ -448,7 +449,10 @@ def embedding_gradient(
 
 def has_sparse_gradient(weight: Tensor, sparse: bool) -> bool:
     """Whether the gradient of a table that is recorded is to be sparse."""
-    return sparse and weight._requires_grad and grad_mode.enabled
+    if not (sparse and weight._requires_grad and grad_mode.enabled):
+        return False
+    require_cpu("embedding", weight._array)
+    return True
 
 
 def embedding(

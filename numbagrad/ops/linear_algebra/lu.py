@@ -47,10 +47,25 @@ def _order_after(swaps: list[int], rows: int) -> list[int]:
     return order
 
 
+def check_swaps(pivots: Array, rows: int) -> None:
+    """Raise torch's error for pivots that are no numbers of rows, counted from 1."""
+    if pivots.size and not 1 <= pivots.min() <= pivots.max() <= rows:
+        raise RuntimeError(
+            f"pivots passed to lu_unpack must be between 1 and LU.size(-2) = {rows} inclusive, but "
+            f"are between {pivots.min()} and {pivots.max()}. Did you properly pass the result of "
+            "lu_factor?"
+        )
+
+
 def rows_after(pivots: Array, rows: int) -> Array:
-    """For swaps one after another, where each row of the result comes from: (..., rows)."""
+    """For swaps one after another, where each row of the result comes from: (..., rows).
+
+    Raises:
+        RuntimeError: torch's, for swaps with rows that are not there.
+    """
     # As int64: NumPy ends the process if it has no memory for converting what indexes an array.
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]).astype(np.int64)
+    check_swaps(flat, rows)
     if len(flat) < _FEW_MATRICES:
         lists = [_order_after(swaps, rows) for swaps in flat.tolist()]
         return np.array(lists, np.int64).reshape(*pivots.shape[:-1], rows)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import numbagrad as torch
+from numbagrad.cuda.driver import driver
 from numbagrad.cuda.driver.simulated import NAMES
 from numbagrad.cuda.kernels.random import PHILOX
 from numbagrad.distributions.sampling import standard_gamma
@@ -147,10 +150,32 @@ def test_draws_from_arrays():
     for call, text in (
         (lambda: p.exponential_(-1.0), "lambda > 0"),
         (lambda: torch.normal(mean, -1.0), "std >= 0"),
-        (lambda: torch.multinomial(-weights, 1), "element < 0"),
+        (lambda: torch.multinomial(weights, 4), "without replacement"),
     ):
         with pytest.raises(RuntimeError, match=text):
             call()
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16])
+def test_choices_by_weights_wait_for_nothing(kind):
+    weights = torch.tensor([[0.0, 3.0, 1.0, 0.0], [0.5, 0.0, 0.0, 0.0]], dtype=kind, device="cuda")
+    before = driver().waits
+    many, one = torch.multinomial(weights, 200, replacement=True), torch.multinomial(weights, 1)
+    assert driver().waits == before and one.shape == (2, 1)
+    counts = many[0].bincount(minlength=4).tolist()
+    assert counts[0] == counts[3] == 0 and 120 < counts[1] < 180
+    assert many[1].tolist() == [0] * 200 and one[1].item() == 0
+    torch.manual_seed(5)
+    first = torch.multinomial(weights[0], 2)
+    torch.manual_seed(5)
+    assert torch.multinomial(weights[0], 2).equal(first) and sorted(first.tolist()) == [1, 2]
+
+
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf, 0.0])
+def test_weights_that_make_no_probabilities(weight):
+    made = torch.multinomial(torch.tensor([[1.0, 1.0], [0.0, weight]], device="cuda"), 1)
+    with pytest.raises(torch.AcceleratorError, match=r"multinomial\(\): the share of the largest"):
+        made.tolist()
 
 
 def test_dropout_draws_on_the_device(monkeypatch):

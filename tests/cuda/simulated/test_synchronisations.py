@@ -22,7 +22,6 @@ from numbagrad.cuda.driver import driver
 WAITS = {
     "the size of the result depends on values": "bincount segment_reduce",
     "a number is read, as in torch": "istft matrix_exp",
-    "the order of rows after swaps is found on the host": "lu lu_solve lu_unpack",
     "the gradient depends on whether a matrix is singular": "det",
     "it is asked whether a matrix has a result, full rank, or a gradient of phases": (
         "linalg_cholesky_ex linalg_cond linalg_eig linalg_eigvals linalg_inv_ex linalg_lstsq "
