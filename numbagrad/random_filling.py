@@ -372,7 +372,7 @@ def permutation(generator: Generator | None, n: int) -> np.ndarray:
 
 
 def check_draws(probabilities: Any, num_samples: int, replacement: bool) -> None:
-    """Raise torch's error for a number of draws, or a shape or dtype, that is not ``multinomial``'s."""
+    """Raise torch's error for a number, shape or dtype that ``multinomial`` does not take."""
     _require_floating("multinomial", probabilities)
     shape = probabilities.shape
     if len(shape) not in (1, 2):

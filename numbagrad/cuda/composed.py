@@ -346,7 +346,7 @@ def _checked(weights: Tensor) -> Tensor:
 
 @composed
 def winners(weights: Tensor, drawn: Tensor, count: int) -> Tensor:
-    """Where ``weight / exponential`` is largest, and the next ones: choices without replacement."""
+    """The places of the largest of ``weight / exponential``: choices without replacement."""
     races = _checked(weights) / drawn
     if count == 1:
         return races.argmax(-1, keepdim=True)
@@ -355,7 +355,7 @@ def winners(weights: Tensor, drawn: Tensor, count: int) -> Tensor:
 
 @composed
 def places_in_sums(weights: Tensor, drawn: Tensor, count: int) -> Tensor:
-    """Between which sums of weights, as shares of all, uniform numbers lie."""
+    """The places of uniform numbers among sums of weights, as shares of all."""
     sums = _checked(weights).cumsum(-1)
     sums = (sums / sums[..., -1:]).double()
     return _torch.searchsorted(sums, drawn, right=True).clamp_max(weights.shape[-1] - 1)

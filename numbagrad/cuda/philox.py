@@ -332,17 +332,16 @@ def _below() -> Formula:
 def multinomial(
     there: CudaBackend, generator: Any, weights: CudaArray, count: int, replacement: bool = False
 ) -> CudaArray:
-    """``random_filling.multinomial``: drawn and chosen on the device; what is wrong is told later."""
+    """``random_filling.multinomial``, drawn and chosen here; bad weights are told of later."""
     filling.check_draws(weights, count, replacement)
     if not weights.shape[-1]:
         filling.check_weights(np.zeros(weights.shape))
-    wide = weights.dtype == np.float64
-    shape = (*weights.shape[:-1], count) if replacement and count > 1 else weights.shape
-    # 53 bits for places in a sum of weights; the others race each with a number of its own dtype.
-    kind = np.dtype(np.float64 if wide or shape != weights.shape else np.float32)
+    again = replacement and count > 1
+    shape = (*weights.shape[:-1], count) if again else weights.shape
+    # 53 bits for places in a sum of weights; without replacement each weight has its own number.
+    kind = np.dtype(np.float64 if again or weights.dtype == np.float64 else np.float32)
     drawn = there.new(contiguous(shape, kind), weights)
-    name = "fill_exponential" if shape == weights.shape else "fill_uniform"
-    fill(there, name, _chosen(generator, weights.block.device), drawn, ())
-    choose = composed.places_in_sums if name == "fill_uniform" else composed.winners
+    fill(there, "fill_uniform" if again else "fill_exponential", generator, drawn, ())
+    choose = composed.places_in_sums if again else composed.winners
     made: CudaArray = choose(there, weights, drawn, count)
     return made

@@ -60,7 +60,9 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        return self._along_first(arange(2, dtype=self._param.dtype), expand)
+        return self._along_first(
+            arange(2, dtype=self._param.dtype, device=self._param.device), expand
+        )
 
     @property
     def _natural_params(self) -> Any:

@@ -80,4 +80,6 @@ class Binomial(ProbsOrLogits, Distribution):
             raise NotImplementedError(
                 "Inhomogeneous total count not supported by `enumerate_support`."
             )
-        return self._along_first(arange(1 + most, dtype=self._param.dtype), expand)
+        return self._along_first(
+            arange(1 + most, dtype=self._param.dtype, device=self._param.device), expand
+        )

@@ -47,7 +47,9 @@ class Categorical(ProbsOrLogits, Distribution):
 
     @property
     def mean(self) -> Any:
-        return full(self._extended_shape(), math.nan, dtype=self.probs.dtype)
+        return full(
+            self._extended_shape(), math.nan, dtype=self.probs.dtype, device=self.probs.device
+        )
 
     @property
     def mode(self) -> Any:
@@ -55,7 +57,9 @@ class Categorical(ProbsOrLogits, Distribution):
 
     @property
     def variance(self) -> Any:
-        return full(self._extended_shape(), math.nan, dtype=self.probs.dtype)
+        return full(
+            self._extended_shape(), math.nan, dtype=self.probs.dtype, device=self.probs.device
+        )
 
     def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = Size(sample_shape)
@@ -74,4 +78,4 @@ class Categorical(ProbsOrLogits, Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        return self._along_first(arange(self._num_events), expand)
+        return self._along_first(arange(self._num_events, device=self._param.device), expand)

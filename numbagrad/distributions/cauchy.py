@@ -32,11 +32,11 @@ class Cauchy(Distribution):
 
     @property
     def mean(self) -> Any:
-        return full(self._extended_shape(), math.nan, dtype=self.loc.dtype)
+        return full(self._extended_shape(), math.nan, dtype=self.loc.dtype, device=self.loc.device)
 
     @property
     def variance(self) -> Any:
-        return full(self._extended_shape(), math.inf, dtype=self.loc.dtype)
+        return full(self._extended_shape(), math.inf, dtype=self.loc.dtype, device=self.loc.device)
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)

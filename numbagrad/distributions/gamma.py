@@ -50,7 +50,7 @@ class Gamma(ExponentialFamily):
 
     @validated
     def log_prob(self, value: Any) -> Any:
-        value = as_tensor(value, dtype=self.rate.dtype)
+        value = as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         shape, rate = self.concentration, self.rate
         return xlogy(shape, rate) + xlogy(shape - 1, value) - rate * value - lgamma(shape)
 

@@ -25,9 +25,13 @@ class HalfCauchy(AbsoluteValue):
 
     @property
     def mean(self) -> Any:
-        return full(self._extended_shape(), math.inf, dtype=self.scale.dtype)
+        return full(
+            self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device
+        )
 
     variance: Any = same_as("base_dist.variance")
 
     def _log_density(self, value: Any) -> Any:
-        return super()._log_density(as_tensor(value, dtype=self.scale.dtype))
+        return super()._log_density(
+            as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
+        )

@@ -110,7 +110,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
 
 
 def _infinite(value: Any) -> Any:
-    return full(value.shape, math.inf, dtype=value.dtype)
+    return full(value.shape, math.inf, dtype=value.dtype, device=value.device)
 
 
 @register_kl(Bernoulli, Bernoulli)

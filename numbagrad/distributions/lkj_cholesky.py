@@ -49,7 +49,9 @@ class LKJCholesky(Distribution):
     def _lengths(self) -> Any:
         """The distribution of the squared lengths of rows without the diagonal."""
         marginal = self.concentration + 0.5 * (self.dim - 2)
-        steps = arange(self.dim - 1, dtype=self.concentration.dtype)
+        steps = arange(
+            self.dim - 1, dtype=self.concentration.dtype, device=self.concentration.device
+        )
         steps = cat([steps.new_zeros((1,)), steps])
         return Beta(steps + 0.5, marginal.unsqueeze(-1) - 0.5 * steps)
 
@@ -60,8 +62,8 @@ class LKJCholesky(Distribution):
     def _drawn(self, sample_shape: Any) -> Any:
         y = self._beta.sample(sample_shape).unsqueeze(-1)
         shape = self._extended_shape(sample_shape)
-        kind = self.concentration.dtype
-        u = normal(zeros(shape, dtype=kind), ones(shape, dtype=kind)).tril(-1)
+        given: Any = {"dtype": self.concentration.dtype, "device": self.concentration.device}
+        u = normal(zeros(shape, **given), ones(shape, **given)).tril(-1)
         directions = u / vector_norm(u, dim=-1, keepdim=True)
         directions[..., 0, :] = 0.0
         w = y.sqrt() * directions
@@ -71,7 +73,9 @@ class LKJCholesky(Distribution):
     @validated
     def log_prob(self, value: Any) -> Any:
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
-        order = arange(2, self.dim + 1, dtype=self.concentration.dtype)
+        order = arange(
+            2, self.dim + 1, dtype=self.concentration.dtype, device=self.concentration.device
+        )
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
         density = (order * diagonal.log()).sum(-1)
         rest = self.dim - 1

@@ -67,7 +67,9 @@ class LowRankMultivariateNormal(Distribution):
         self.cov_factor = cov_factor.expand((*shape, *cov_factor.shape[-2:]))
         self.cov_diag = cov_diag.expand((*shape, n))
         scaled = cov_factor / cov_diag.unsqueeze(-1)
-        capacitance = cov_factor.mT @ scaled + eye(cov_factor.shape[-1], dtype=loc.dtype)
+        capacitance = cov_factor.mT @ scaled + eye(
+            cov_factor.shape[-1], dtype=loc.dtype, device=loc.device
+        )
         self._capacitance_tril = cholesky(capacitance)
         super().__init__(shape, (n,), validate_args=validate_args)
 
@@ -105,8 +107,14 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         few = (*shape[:-1], self.cov_factor.shape[-1])
         with no_grad():
-            w = normal(zeros(few, dtype=self.loc.dtype), ones(few, dtype=self.loc.dtype))
-            d = normal(zeros(shape, dtype=self.loc.dtype), ones(shape, dtype=self.loc.dtype))
+            w = normal(
+                zeros(few, dtype=self.loc.dtype, device=self.loc.device),
+                ones(few, dtype=self.loc.dtype, device=self.loc.device),
+            )
+            d = normal(
+                zeros(shape, dtype=self.loc.dtype, device=self.loc.device),
+                ones(shape, dtype=self.loc.dtype, device=self.loc.device),
+            )
         common = (self._unbroadcasted_cov_factor @ w.unsqueeze(-1)).squeeze(-1)
         return self.loc + common + self._unbroadcasted_cov_diag.sqrt() * d
 

@@ -74,7 +74,7 @@ class Multinomial(Distribution):
         return ways + (logits * value).sum(-1)
 
     def entropy(self) -> Any:
-        n = as_tensor(float(self.total_count))
+        n = as_tensor(float(self.total_count), device=self.probs.device)
         entropy = n * self._categorical.entropy() - lgamma(n + 1)
         values = self._binomial.enumerate_support(expand=False)[1:]
         weights = exp(self._binomial.log_prob(values))

@@ -30,7 +30,9 @@ def precision_to_scale_tril(precision: Any) -> Any:
     flipped = cholesky(precision.flip((-2, -1)))
     inverse = flipped.flip((-2, -1)).mT
     n = precision.shape[-1]
-    return solve_triangular(inverse, eye(n, dtype=precision.dtype), upper=False)
+    return solve_triangular(
+        inverse, eye(n, dtype=precision.dtype, device=precision.device), upper=False
+    )
 
 
 def _batch_mv(matrix: Any, vector: Any) -> Any:
@@ -148,7 +150,10 @@ class MultivariateNormal(ByCovariance):
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            drawn = normal(zeros(shape, dtype=self.loc.dtype), ones(shape, dtype=self.loc.dtype))
+            drawn = normal(
+                zeros(shape, dtype=self.loc.dtype, device=self.loc.device),
+                ones(shape, dtype=self.loc.dtype, device=self.loc.device),
+            )
         moved = (self._unbroadcasted_scale_tril @ drawn.unsqueeze(-1)).squeeze(-1)
         return self.loc + moved
 

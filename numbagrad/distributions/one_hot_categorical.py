@@ -57,7 +57,7 @@ class OneHotCategorical(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         n = self.event_shape[0]
-        values = eye(n, dtype=self._param.dtype)
+        values = eye(n, dtype=self._param.dtype, device=self._param.device)
         values = values.view((n, *(1,) * len(self.batch_shape), n))
         return values.expand((n, *self.batch_shape, n)) if expand else values
 

@@ -53,7 +53,10 @@ class StudentT(Distribution):
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            x = normal(zeros(shape, dtype=self.df.dtype), ones(shape, dtype=self.df.dtype))
+            x = normal(
+                zeros(shape, dtype=self.df.dtype, device=self.df.device),
+                ones(shape, dtype=self.df.dtype, device=self.df.device),
+            )
         z = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * x * (z / self.df).rsqrt()
 

@@ -33,7 +33,7 @@ def _sum_rightmost(value: Any, dim: int) -> Any:
 
 
 def broadcast_all(*values: Any) -> Any:
-    """Parameters as tensors of one shape; numbers take the dtype of the tensors among them.
+    """Parameters as tensors of one shape; numbers are of the dtype and device of the tensors.
 
     Raises:
         ValueError: for what is neither a number nor a tensor.
@@ -44,9 +44,11 @@ def broadcast_all(*values: Any) -> Any:
             "implementing __torch_function__."
         )
     if not all(isinstance(v, Tensor) for v in values):
-        dtypes = [v.dtype for v in values if isinstance(v, Tensor)]
-        dtype = dtypes[0] if dtypes else get_default_dtype()
-        values = tuple(v if isinstance(v, Tensor) else as_tensor(v, dtype=dtype) for v in values)
+        tensors = [v for v in values if isinstance(v, Tensor)]
+        like: Any = {"dtype": get_default_dtype()}
+        if tensors:
+            like = {"dtype": tensors[0].dtype, "device": tensors[0].device}
+        values = tuple(v if isinstance(v, Tensor) else as_tensor(v, **like) for v in values)
     return broadcast_tensors(*values)
 
 
@@ -129,6 +131,6 @@ def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
     n = round(n)
     rows, columns = _tril_positions(n, diag)
     made = vec.new_zeros((*vec.shape[:-1], n * n))
-    where = as_tensor([i * n + j for i, j in zip(rows, columns, strict=True)])
+    where = as_tensor([i * n + j for i, j in zip(rows, columns, strict=True)], device=vec.device)
     made = made.index_copy(-1, where, vec)
     return made.reshape(*vec.shape[:-1], n, n)

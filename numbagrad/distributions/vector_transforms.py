@@ -46,7 +46,7 @@ class CorrCholeskyTransform(Transform):
         n = r.shape[-1]
         z = r**2
         rest = (1 - z).sqrt().cumprod(-1)
-        r = r + eye(n, dtype=r.dtype)
+        r = r + eye(n, dtype=r.dtype, device=r.device)
         return r * pad(rest[..., :-1], [1, 0], value=1)
 
     def _inverse(self, y: Any) -> Any:

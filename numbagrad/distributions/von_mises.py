@@ -60,7 +60,7 @@ class VonMises(Distribution):
         kappa = self.concentration.double()
         r = self._proposal_r
         x = empty(shape, dtype=self.loc.dtype, device=kappa.device).to(kappa)
-        done = zeros(shape, dtype=bool_)
+        done = zeros(shape, dtype=bool_, device=kappa.device)
         while not done.all():
             u1, u2, u3 = rand((3, *shape), dtype=kappa.dtype, device=kappa.device).unbind()
             z = cos(math.pi * u1)

@@ -27,7 +27,7 @@ __all__ = ["Wishart"]
 
 def multivariate_digamma(x: Any, p: int) -> Any:
     """The derivative of log Gamma_p."""
-    steps = arange(p, dtype=x.dtype).div(2).expand((*x.shape, p))
+    steps = arange(p, dtype=x.dtype, device=x.device).div(2).expand((*x.shape, p))
     return digamma(x.unsqueeze(-1) - steps).sum(-1)
 
 
@@ -60,7 +60,7 @@ class Wishart(ByCovariance, ExponentialFamily):
         event_shape = given.shape[-2:]
         if isinstance(df, (int, float)):
             shape = Size(given.shape[:-2])
-            self.df = full(shape, float(df), dtype=given.dtype)
+            self.df = full(shape, float(df), dtype=given.dtype, device=given.device)
         else:
             shape = broadcast_shapes(given.shape[:-2], df.shape)
             self.df = df.expand(shape)
@@ -79,7 +79,11 @@ class Wishart(ByCovariance, ExponentialFamily):
     def _squares(self) -> Any:
         """The squares of the diagonal of Bartlett's decomposition."""
         n = self._event_shape[-1]
-        steps = arange(n, dtype=self._unbroadcasted_scale_tril.dtype)
+        steps = arange(
+            n,
+            dtype=self._unbroadcasted_scale_tril.dtype,
+            device=self._unbroadcasted_scale_tril.device,
+        )
         return Chi2(df=self.df.unsqueeze(-1) - steps.expand((*self._batch_shape, n)))
 
     @property
@@ -115,7 +119,10 @@ class Wishart(ByCovariance, ExponentialFamily):
         count = n * (n - 1) // 2
         shape = (*sample_shape, *self._batch_shape, count)
         with no_grad():
-            below = normal(zeros(shape, dtype=noise.dtype), ones(shape, dtype=noise.dtype))
+            below = normal(
+                zeros(shape, dtype=noise.dtype, device=noise.device),
+                ones(shape, dtype=noise.dtype, device=noise.device),
+            )
         if count:
             noise = noise + vec_to_tril_matrix(below, diag=-1)
         factor = self._unbroadcasted_scale_tril @ noise

@@ -130,7 +130,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"[{int(target.min())}, {int(target.max())}] were found. "
             )
         in_head = target
-        output = zeros(size, dtype=input.dtype)
+        output = zeros(size, dtype=input.dtype, device=input.device)
         for number, (first, end) in enumerate(self._clusters()):
             is_member = (target >= first) & (target < end)
             rows = is_member.nonzero().squeeze(1)

@@ -29,7 +29,7 @@ def _input_gradient(dimensions: int) -> Callable[..., Tensor]:
     ) -> Tensor:
         """The gradient of the input, of the shape ``input_size``: it depends on no value of it."""
         with enable_grad():
-            input = zeros(*input_size, dtype=weight.dtype, requires_grad=True)
+            input = zeros(*input_size, dtype=weight.dtype, device=weight.device, requires_grad=True)
             convolve = _CONVOLUTIONS[dimensions]
             out = convolve(input, weight.detach(), None, stride, padding, dilation, groups)
             return grad(out, input, grad_output)[0]
@@ -50,7 +50,7 @@ def _weight_gradient(dimensions: int) -> Callable[..., Tensor]:
     ) -> Tensor:
         """The gradient of the weight, of the shape ``weight_size``."""
         with enable_grad():
-            weight = zeros(*weight_size, dtype=input.dtype, requires_grad=True)
+            weight = zeros(*weight_size, dtype=input.dtype, device=input.device, requires_grad=True)
             convolve = _CONVOLUTIONS[dimensions]
             out = convolve(input.detach(), weight, None, stride, padding, dilation, groups)
             return grad(out, weight, grad_output)[0]

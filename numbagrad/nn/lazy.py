@@ -183,7 +183,7 @@ class _LazyNorm(_LazyLayer):
         if track_running_stats:
             self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
             self.running_var = UninitializedBuffer(device=device, dtype=dtype)
-            self.num_batches_tracked = tensor(0, dtype=int64)
+            self.num_batches_tracked = tensor(0, dtype=int64, device=device)
 
     def initialize_parameters(self: Any, input: Tensor) -> None:
         """Take ``num_features`` from the input, and write initial values."""

@@ -172,7 +172,7 @@ class _ChannelNorm(_Normalization):
         for name, make in (("running_mean", zeros), ("running_var", ones)):
             made = make(num_features, device=device, dtype=dtype) if track_running_stats else None
             self.register_buffer(name, made)
-        count = tensor(0, dtype=int64) if track_running_stats else None
+        count = tensor(0, dtype=int64, device=device) if track_running_stats else None
         self.register_buffer("num_batches_tracked", count)
 
     def reset_running_stats(self) -> None:

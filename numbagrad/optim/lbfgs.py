@@ -67,7 +67,9 @@ class LBFGS(Optimizer):
     def _flat_gradient(self) -> Tensor:
         return cat(
             [
-                zeros(p.numel(), dtype=p.dtype) if p.grad is None else p.grad.to_dense().reshape(-1)
+                zeros(p.numel(), dtype=p.dtype, device=p.device)
+                if p.grad is None
+                else p.grad.to_dense().reshape(-1)
                 for p in self._params
             ]
         )

@@ -1,9 +1,9 @@
-"""Decompositions with pivots that CuPy does not have: rows after swaps, ``L D L^T`` and its systems.
+"""Decompositions with pivots that CuPy does not have: rows after swaps, ``L D L^T``, its systems.
 
-Swaps are a thread's work for each matrix. ``L D L^T`` is by the method of ``ops/linear_algebra/ldl.py``:
-a block makes a matrix, column by column, its threads meeting where a pivot is chosen and before
-what is left is updated. A system is a warp's for each right side. Matrices lie by columns. Called
-by ``cuda/pivoted.py``.
+Swaps are a thread's work for each matrix. ``L D L^T`` is made by the method of
+``ops/linear_algebra/ldl.py``: a block makes a matrix, column by column, its threads meeting where a
+pivot is chosen and before what is left is updated. A system is a warp's for each right side.
+Matrices lie by columns. Called by ``cuda/pivoted.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SHARE = (1 + math.sqrt(17)) / 8
 
 
 def swaps_source(backwards: bool, threads: int) -> Source:
-    """Where each row comes from after swaps (matrices, count) of int32; backwards, where it goes."""
+    """The row that each one is after swaps (matrices, count) of int32; backwards, its place."""
     parameters = "output", "pivots", "matrices", "rows", "count"
     body = [
         "for matrix in range(cuda.grid(1), matrices, cuda.gridsize(1)):",
@@ -52,8 +52,10 @@ def _functions(kind: str, is_complex: bool, hermitian: bool) -> list[str]:
         "def read(at, k):",
         f"    return complex(load(at, 2 * k, {kind}), load(at, 2 * k + 1, {kind}))", "",
         "def write(at, k, x):",
-        f"    store(at, 2 * k, x.real, {kind})", f"    store(at, 2 * k + 1, x.imag, {kind})", "",
-        "def size(x):", f"    return {kind}(absolute({kind}(x.real)) + absolute({kind}(x.imag)))", "",
+        f"    store(at, 2 * k, x.real, {kind})",
+        f"    store(at, 2 * k + 1, x.imag, {kind})", "",
+        "def size(x):",
+        f"    return {kind}(absolute({kind}(x.real)) + absolute({kind}(x.imag)))", "",
         "def turned(x):", f"    return {'complex(x.real, -x.imag)' if hermitian else 'x'}", "",
         "def of_diagonal(x):",
         f"    return {f'complex(x.real, {kind}(0))' if hermitian else 'x'}", "",
@@ -64,7 +66,7 @@ def _zero(kind: str, is_complex: bool) -> str:
     return f"complex({kind}(0), {kind}(0))" if is_complex else f"{kind}(0)"
 
 
-#: The inverse of a block ``a, b, c`` of two rows, over its lower corner c so that nothing overflows.
+#: The inverse of a block ``a, b, c`` of two rows, by its lower corner c so that nothing overflows.
 _OF_TWO = [
     "of_c = 1 / c",
     "of_g = 1 / turned(c)",

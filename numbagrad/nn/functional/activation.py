@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...autograd.writes.inplace import apply_inplace
+from ...backend import foreign
 from ...dtype import float64
 from ...ops.arguments.check import checked
 from ...ops.arguments.requirements import is_complex_number
-from ...ops.creation.filled import empty, zeros_like
+from ...ops.creation.filled import empty, empty_like, zeros_like
 from ...ops.operators.pointwise_operator import pointwise
 from ...ops.pointwise.functions import sigmoid, tanh
-from ...ops.pointwise.selection import prelu
+from ...ops.pointwise.selection import prelu, where
 from ...ops.reductions.softmax import log_softmax_of_guess as log_softmax
 from ...ops.reductions.softmax import softmax_of_guess as softmax
 from ...ops.reductions.softmax import softmin
@@ -216,11 +217,14 @@ def rrelu(
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     refuse_kinds("rrelu", input, "biuc")
-    slopes = np.ones_like(input._array)
-    negative = input._array <= 0
-    # A number for each element that needs one, as torch draws them.
-    slopes[negative] = empty(int(negative.sum()), dtype=float64).uniform_(lower, upper)._array
-    noise = new_tensor(slopes)
+    if foreign(input._array) is not None:
+        noise = where(input <= 0, empty_like(input, requires_grad=False).uniform_(lower, upper), 1)
+    else:
+        slopes = np.ones_like(input._array)
+        negative = input._array <= 0
+        # A number for each element that needs one, as torch draws them.
+        slopes[negative] = empty(int(negative.sum()), dtype=float64).uniform_(lower, upper)._array
+        noise = new_tensor(slopes)
     return input.mul_(noise) if inplace else input * noise
 
 
@@ -232,7 +236,8 @@ def gumbel_softmax(
 
     With ``hard`` the sample is one-hot, and its gradient that of the soft one.
     """
-    noise = -empty(logits._array.shape, dtype=logits.dtype).exponential_().log()
+    drawn = empty(logits._array.shape, dtype=logits.dtype, device=logits.device).exponential_()
+    noise = -drawn.log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

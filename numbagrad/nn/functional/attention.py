@@ -291,7 +291,7 @@ def _with_more_keys(
     if bias_k is not None and bias_v is not None:
         more.append((bias_k, bias_v))
     if add_zeros:
-        more.append([zeros(1, 1, x.size(-1), dtype=x.dtype) for x in (key, value)])
+        more.append([zeros(1, 1, x.size(-1), dtype=x.dtype, device=x.device) for x in (key, value)])
     for pair in more:
         key, value = [
             cat([x, extra.expand(1, x.size(1), -1)])

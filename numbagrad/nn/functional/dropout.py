@@ -30,7 +30,7 @@ def _noise(input: Tensor, p: float, channels: bool) -> Tensor:
         shape = _channel_shape(input) if channels else input._array.shape
         return noise(shape, input._array.dtype, 1 - p)
     if channels:
-        made = empty(_channel_shape(input), dtype=input.dtype)
+        made = empty(_channel_shape(input), dtype=input.dtype, device=input.device)
     else:
         made = empty_like(input, requires_grad=False)
     return made.zero_() if p == 1 else bernoulli_(made, 1 - p)

@@ -435,4 +435,4 @@ def _gaussian_loss(
 
 def _full_of(input: Tensor, value: float) -> Tensor:
     """A tensor of the shape and dtype of ``input`` with one value."""
-    return full(input._array.shape, value, dtype=input.dtype)
+    return full(input._array.shape, value, dtype=input.dtype, device=input.device)

@@ -272,7 +272,7 @@ def _fractional_max_pool(
     inputs = input if batched else input.unsqueeze(0)
     batch, channels, *sizes = inputs._array.shape
     if samples is None:
-        samples = rand(batch, channels, rank, dtype=input.dtype)
+        samples = rand(batch, channels, rank, dtype=input.dtype, device=input.device)
     for position, (wanted, what) in enumerate(
         ((batch, "batch"), (channels, "channel"), (rank, "spatial"))
     ):

@@ -136,7 +136,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes one; None for None."""
     if permutation is None:
         return None
-    positions = arange(permutation.numel())
+    positions = arange(permutation.numel(), device=permutation.device)
     return empty_like(permutation).scatter_(0, permutation, positions)
 
 
@@ -325,7 +325,8 @@ def pad_sequence(
     padded = []
     for sequence in found:
         missing = longest - sequence.size(0)
-        rest = full((missing, *sequence.shape[1:]), padding_value, dtype=sequence.dtype)
+        like: Any = {"dtype": sequence.dtype, "device": sequence.device}
+        rest = full((missing, *sequence.shape[1:]), padding_value, **like)
         padded.append(cat([sequence, rest] if padding_side == "right" else [rest, sequence]))
     return stack(padded, 0 if batch_first else 1)
 

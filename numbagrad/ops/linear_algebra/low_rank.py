@@ -21,7 +21,7 @@ __all__ = ["pca_lowrank", "svd_lowrank"]
 
 def _basis(A: Tensor, count: int, steps: int) -> Tensor:
     """Orthonormal columns (..., m, count) that nearly span the first left singular vectors."""
-    start = randn(A._array.shape[-1], count, dtype=A.dtype)
+    start = randn(A._array.shape[-1], count, dtype=A.dtype, device=A.device)
     basis: Tensor = qr(A @ start).Q
     for _ in range(steps):
         basis = qr(adjoint(A) @ basis).Q

@@ -392,13 +392,16 @@ class KernelNode(Node):
         known = {**self.values, **dict(zip(self.names, self.unpack(), strict=True))}
         made: dict[str, Any] = {}
         self._check_read(grads)
+        where = next(x for x in grads if x is not None).device
         for rule in self.kernel.rules:
             if not rule.gives & needed:
                 continue
             for parameter, position in rule.incoming.items():
                 grad = grads[position]
                 shape, kind = self.specs[position]
-                known[parameter] = zeros(shape, dtype=kind) if grad is None else grad
+                if grad is None:
+                    grad = zeros(shape, dtype=kind, device=where)
+                known[parameter] = grad
             arguments = tuple([known[name] for name in rule.kernel.inputs])
             specs = [self.shapes[rule.writes[name]] for name in rule.kernel.outputs]
             results = rule.kernel.call_for(arguments, specs)

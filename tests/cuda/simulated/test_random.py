@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -166,6 +167,9 @@ def test_choices_by_weights_wait_for_nothing(kind):
     assert counts[0] == counts[3] == 0 and 120 < counts[1] < 180
     assert many[1].tolist() == [0] * 200 and one[1].item() == 0
     torch.manual_seed(5)
+    same = torch.multinomial(weights, 4, replacement=True)  # as many as there are weights
+    assert same[1].tolist() == [0] * 4
+    torch.manual_seed(5)
     first = torch.multinomial(weights[0], 2)
     torch.manual_seed(5)
     assert torch.multinomial(weights[0], 2).equal(first) and sorted(first.tolist()) == [1, 2]
@@ -262,3 +266,55 @@ def test_bad_parameters_are_told_of_when_values_are_read():
         made = call()
         with pytest.raises(torch.AcceleratorError, match=subject):
             made.cpu()
+
+
+def distributions():
+    """Distributions by name, with parameters on the device."""
+    v, made = torch.tensor([0.6, 1.1, 0.9], device="cuda"), torch.distributions
+    half, five, matrix = v / 2, torch.tensor(5.0, device="cuda"), torch.eye(3, device="cuda")
+    one = "Chi2 Dirichlet Exponential HalfCauchy HalfNormal Poisson StudentT Categorical".split()
+    two = (
+        "Beta Cauchy FisherSnedecor Gamma Gumbel InverseGamma Kumaraswamy Laplace LogNormal".split()
+    )
+    two += ["Normal", "Pareto", "VonMises", "Weibull"]
+    found = {name: functools.partial(getattr(made, name), v) for name in one}
+    found |= {name: functools.partial(getattr(made, name), v, v) for name in two}
+    found |= {
+        name: functools.partial(getattr(made, name), half)
+        for name in ("Bernoulli", "ContinuousBernoulli", "Geometric", "OneHotCategorical")
+    }
+    return found | {
+        "Binomial": lambda: made.Binomial(five, half),
+        "LKJCholesky": lambda: made.LKJCholesky(3, v[1]),
+        "LowRank": lambda: made.LowRankMultivariateNormal(v, v[:, None], v),
+        "Multinomial": lambda: made.Multinomial(5, v),
+        "MultivariateNormal": lambda: made.MultivariateNormal(v, matrix),
+        "NegativeBinomial": lambda: made.NegativeBinomial(five, half),
+        "RelaxedBernoulli": lambda: made.RelaxedBernoulli(v[0], half),
+        "RelaxedOneHotCategorical": lambda: made.RelaxedOneHotCategorical(v[0], v),
+        "Uniform": lambda: made.Uniform(0 * v, v),
+        "Wishart": lambda: made.Wishart(five, matrix),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(distributions()))
+def test_distributions_stay_on_the_device(name):
+    distribution = distributions()[name]()
+    drawn = distribution.sample((2,))
+    assert drawn.is_cuda and distribution.log_prob(drawn).is_cuda
+    assert not distribution.has_rsample or distribution.rsample().is_cuda
+
+
+def test_functions_that_draw_stay_on_the_device():
+    x = torch.randn(2, 3, 4, 4, device="cuda")
+    for made in (
+        F.dropout1d(x[0]), F.dropout2d(x), F.dropout3d(x[None]),
+        F.feature_alpha_dropout(x, 0.5, True),
+        F.gumbel_softmax(x), F.gumbel_softmax(x, hard=True), F.fractional_max_pool2d(x, 2, (3, 3)),
+        torch.svd_lowrank(x[0, 0], 2)[1], torch.pca_lowrank(x[0, 0], 2)[1],
+    ):  # fmt: skip
+        assert made.is_cuda
+    slopes = F.rrelu(x, 0.25, 0.5, training=True) / x
+    assert ((slopes == 1) | ((slopes >= 0.24) & (slopes <= 0.51) & (x < 0))).all()
+    kept = F.dropout2d(torch.ones(4, 9, 3, device="cuda"))
+    assert set(kept.amax(2).flatten().tolist()) == {0.0, 2.0} and kept.amax(2).equal(kept.amin(2))
