@@ -335,14 +335,17 @@ class Library:
         found.record(queue)
 
     def cuEventSynchronize(self, event: Address) -> None:
+        self._device()
         found = self._event(event)
         found.wait(found.wanted)
 
     def cuEventQuery(self, event: Address) -> int:
+        self._device()
         found = self._event(event)
         return _SUCCESS if found.happened >= found.wanted else _NOT_READY
 
     def cuEventElapsedTime(self, time: Floats, first: Address, second: Address) -> None:
+        self._device()
         a, b = self._event(first), self._event(second)
         if not (a.timing and b.timing and a.wanted and b.wanted):
             raise Failure(_INVALID_HANDLE)

@@ -7,7 +7,9 @@ The tests are those that run in Numba's simulator otherwise (``tests/cuda/simula
 CPU, float64 as well. Rows of the operator table are compared with torch's CUDA where that is
 installed, and the two-layer net is timed beside it. Each family is a process of its own, so that
 one that fails, hangs or loses the GPU takes no other with it; the page, bench/RESULTS-cuda.md, is
-written after each. Nothing is downloaded. What does not fit into ``--seconds`` is named as not run.
+written after each. Nothing is downloaded. What does not fit into ``--seconds`` is named as not run;
+a family whose time ends says what it found until then. With ``--record FILE`` a later call goes on
+where one ended: families that ran to their end are not run again.
 Without a GPU nothing is written, but for ``--output`` in the simulator, which tries this file.
 """
 
@@ -20,6 +22,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -36,10 +39,10 @@ STEPS, ROUNDS = 200, 5
 FAMILIES: dict[str, list[str]] = {
     "memory": ["test_memory.py", "test_streams.py"],
     "training": ["test_training.py", "test_optimizers.py"],
-    "torch": [],
     "net": [],
     "formulas": ["test_operators.py::test_formulas"],
     "operators": ["test_operators.py::test_other_operators_or_the_name_of_what_is_missing"],
+    "torch": [],  # whose kernels were compiled by the two before, in several processes
     "asserts": ["test_asserts.py", "test_synchronisations.py"],
     "layers": ["test_losses.py", "test_recurrent.py", "test_attention.py", "test_windows.py"],
     "random": ["test_random.py"],
@@ -57,6 +60,7 @@ class Outcome:
     summary: str
     details: list[str]
     passed: bool
+    ended: bool = True
 
 
 # --- families that are no tests -------------------------------------------------------------------
@@ -101,7 +105,7 @@ def times(compiled: bool, steps: int, width: int = 64) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in found.items()}
 
 
-def net(limit: int) -> Outcome:
+def net(limit: int, seconds: float) -> Outcome:
     """The two-layer net, eager and compiled."""
     rows = ["", "| two-layer net, microseconds a step | numbagrad | torch |", "| --- | --- | --- |"]
     for compiled in (False, True):
@@ -120,8 +124,9 @@ def torch_with_cuda() -> Any:
     return torch if torch.cuda.is_available() else None
 
 
-def beside_torch(limit: int) -> Outcome:
+def beside_torch(limit: int, seconds: float) -> Outcome:
     """Results and gradients of rows of the operator table, beside torch's on the same GPU."""
+    end = time.monotonic() + 0.8 * seconds  # the rest is for imports, and what a row takes
     torch = torch_with_cuda()
     if torch is None:
         return Outcome("torch with CUDA is not installed: not compared", [], True)
@@ -133,7 +138,10 @@ def beside_torch(limit: int) -> Outcome:
     entries = [*POINTWISE_ENTRIES, *ENTRIES][: limit or None]
     counts = {"equal": 0, "torch has no such row": 0}
     differing = []
-    for entry in entries:
+    for number, entry in enumerate(entries):
+        if time.monotonic() > end:
+            counts["rows were not reached"] = len(entries) - number
+            break
         for dtype in [x for x in ("float32", "float64") if entry.admits(x)]:
             arrays = entry.draw(dtype)
             expected = results_of(torch, entry, arrays)
@@ -147,7 +155,8 @@ def beside_torch(limit: int) -> Outcome:
             else:
                 counts["equal"] += 1
     summary = ", ".join([f"{count} {what}" for what, count in counts.items()])
-    return Outcome(f"{summary}, {len(differing)} differ", differing, not differing)
+    done = "rows were not reached" not in counts
+    return Outcome(f"{summary}, {len(differing)} differ", differing, done and not differing, done)
 
 
 def results_of(library: Any, entry: Any, arrays: Any) -> Any:
@@ -185,7 +194,8 @@ def difference(found: Any, expected: Any, tolerance: float) -> str:
         if own.shape != other.shape:
             return f"result {number} has shape {own.shape} where torch has {other.shape}"
         if not np.allclose(own, other, tolerance, tolerance, equal_nan=True):
-            return f"result {number} is {np.abs(own - other).max():.2g} away"
+            away = np.abs(np.subtract(own, other, dtype=np.complex128)).max()
+            return f"result {number} is {away:.2g} away"
     return ""
 
 
@@ -195,10 +205,11 @@ OWN = {"net": net, "torch": beside_torch}
 # --- running --------------------------------------------------------------------------------------
 
 
-def command_of(family: str, limit: int, few: str) -> list[str]:
+def command_of(family: str, seconds: float, limit: int, few: str) -> list[str]:
     """The command that runs a family."""
     if family in OWN:
-        return [sys.executable, __file__, "--family", family, "--limit", str(limit)]
+        own = ["--family", family, "--limit", str(limit), "--seconds", str(seconds)]
+        return [sys.executable, __file__, *own]
     tests = [f"{TESTS}/{x}" for x in FAMILIES[family]]
     command = [sys.executable, "-m", "pytest", "-q", "--tb=line", "-p", "no:cacheprovider", *tests]
     if not few and importlib.util.find_spec("xdist") is not None:
@@ -208,25 +219,32 @@ def command_of(family: str, limit: int, few: str) -> list[str]:
 
 
 def run(family: str, seconds: float, limit: int, few: str) -> Outcome:
-    """A family in a process, which is ended when its time is over."""
-    command = command_of(family, limit, few)
-    try:
-        made = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
-        )
-    except subprocess.TimeoutExpired as expired:
-        said = expired.stdout or b""
-        text = said.decode(errors="replace") if isinstance(said, bytes) else said
-        return Outcome(f"not done after {seconds:.0f} s", failures(text), False)
-    print(made.stdout[-3000:], made.stderr[-2000:], flush=True)
+    """A family in a process, which is asked to end when its time is over, and then is ended."""
+    command, pipe = command_of(family, seconds, limit, few), subprocess.PIPE
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
+    late, (said, errors) = "", ("", "")
+    for signalled, more in ((signal.SIGINT, seconds), (signal.SIGKILL, 20), (signal.SIGKILL, 20)):
+        try:
+            said, errors = process.communicate(timeout=more)
+            break
+        except subprocess.TimeoutExpired:
+            late = f"not done after {seconds:.0f} s"
+            # To all processes of the tests: pytest then says what it has found until now.
+            os.killpg(process.pid, signalled)
+    print(said[-3000:], errors[-2000:], flush=True)
     if family in OWN:
-        if made.returncode:
-            last = (made.stderr.strip().splitlines() or ["no output"])[-1]
-            return Outcome(f"ended with {made.returncode}: {last[:200]}", [], False)
-        return Outcome(**json.loads(made.stdout.strip().splitlines()[-1]))
-    found = re.findall(r"^=*\s*((?:\d+ \w+(?:, )?)+ in [\d.]+s)", made.stdout, re.M)
-    summary = found[-1] if found else f"ended with {made.returncode}, no summary"
-    return Outcome(summary, failures(made.stdout), made.returncode == 0)
+        if late or process.returncode:
+            last = (errors.strip().splitlines() or ["no output"])[-1]
+            return Outcome(
+                late or f"ended with {process.returncode}: {last[:200]}", [], False, not late
+            )
+        return Outcome(**json.loads(said.strip().splitlines()[-1]))
+    found = re.findall(r"^=*\s*((?:\d+ \w+(?:, )?)+ in [\d.]+s)", said, re.M)
+    summary = found[-1] if found else "" if late else f"ended with {process.returncode}, no summary"
+    summary = ": ".join([x for x in (late, summary) if x])
+    return Outcome(summary, failures(said), process.returncode == 0, not late)
 
 
 def failures(text: str) -> list[str]:
@@ -253,13 +271,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3600.0, help="for all families together")
     parser.add_argument("--output", type=pathlib.Path, default=TARGET)
     parser.add_argument("--only", nargs="*", choices=FAMILIES, help="these families alone")
+    parser.add_argument("--record", type=pathlib.Path, help="what families said, to go on from")
     parser.add_argument("--few", default="", help="of the tests those that pytest's -k names")
     parser.add_argument("--limit", type=int, default=0, help="rows beside torch; steps of the net")
     parser.add_argument("--family", choices=OWN, help=argparse.SUPPRESS)
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT))  # for where the package is not installed
     if given.family:
-        print(json.dumps(dataclasses.asdict(OWN[given.family](given.limit))))
+        print(json.dumps(dataclasses.asdict(OWN[given.family](given.limit, given.seconds))))
         return
     import numbagrad
 
@@ -271,7 +290,10 @@ def main() -> None:
     where = f"{found.name} (compute capability {found.major}.{found.minor})"
     started = time.monotonic()
     outcomes: dict[str, Outcome | None] = dict.fromkeys(given.only or FAMILIES)
-    for family in outcomes:
+    if given.record and given.record.exists():
+        known = json.loads(given.record.read_text())
+        outcomes |= {name: Outcome(**known[name]) for name in outcomes if name in known}
+    for family in [name for name, known in outcomes.items() if known is None or not known.ended]:
         left = given.seconds - (time.monotonic() - started)
         if left < 5:
             break
@@ -280,6 +302,9 @@ def main() -> None:
             family, min(left, max(given.seconds / 4, 60)), given.limit, given.few
         )
         given.output.write_text(page(where, outcomes, time.monotonic() - started))
+        if given.record:
+            said = {x: dataclasses.asdict(made) for x, made in outcomes.items() if made is not None}
+            given.record.write_text(json.dumps(said))
     sys.exit(0 if all([x is not None and x.passed for x in outcomes.values()]) else 1)
 
 

@@ -69,6 +69,11 @@ def checked(result: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
+def _is_done(result: Sequence[Any]) -> bool:
+    """The answer of a query."""
+    return result[0] != cu.CUresult.CUDA_ERROR_NOT_READY and checked(result) is None
+
+
 def _library_contexts(index: int, stream: int) -> tuple[Any, ...]:
     """CuPy's contexts of a device, a stream, the driver's pool, and errors of matrices."""
     import cupy
@@ -236,11 +241,7 @@ class Device:
     def is_stream_done(self, handle: int, index: int) -> bool:
         """Whether all that was queued on a stream of a device is done."""
         self.bind(index)
-        (code,) = cu.cuStreamQuery(cu.CUstream(handle))
-        if code == cu.CUresult.CUDA_ERROR_NOT_READY:
-            return False
-        checked((code,))
-        return True
+        return _is_done(cu.cuStreamQuery(cu.CUstream(handle)))
 
     def new_event(self, timing: bool, index: int) -> int:
         """The handle of a new event, which streams of one device can record."""
@@ -260,6 +261,7 @@ class Device:
 
     def wait_for_event(self, event: int) -> None:
         """Have this thread wait for an event."""
+        self.bind(self.current)  # a thread that has done nothing else has no context
         self.waits += 1
         checked(cu.cuEventSynchronize(cu.CUevent(event)))
 
@@ -277,14 +279,12 @@ class Device:
 
     def is_event_done(self, event: int) -> bool:
         """Whether an event has happened."""
-        (code,) = cu.cuEventQuery(cu.CUevent(event))
-        if code == cu.CUresult.CUDA_ERROR_NOT_READY:
-            return False
-        checked((code,))
-        return True
+        self.bind(self.current)
+        return _is_done(cu.cuEventQuery(cu.CUevent(event)))
 
     def milliseconds_between(self, first: int, second: int) -> float:
         """The time between two events that have happened."""
+        self.bind(self.current)
         return float(checked(cu.cuEventElapsedTime(cu.CUevent(first), cu.CUevent(second))))
 
     def synchronise(self, index: int | None = None) -> None:

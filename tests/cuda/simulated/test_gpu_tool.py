@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 import subprocess
@@ -28,6 +29,12 @@ def test_families_are_run_and_written_down(tmp_path):
     assert made.returncode == 1, made.stdout + made.stderr
     assert re.search(r"\| random \| \d+ deselected in", text)  # none of its tests: a failure
     assert "| memory | 1 passed" in text
+    # What ran to its end is not run again.
+    record = tmp_path / "record.json"
+    known = {"memory": {"summary": "as before", "details": [], "passed": True, "ended": True}}
+    record.write_text(json.dumps(known))
+    made = run("--output", str(target), "--only", "memory", "--record", str(record))
+    assert made.returncode == 0, made.stdout + made.stderr
 
 
 def test_the_parts_of_the_page():
@@ -45,6 +52,15 @@ def test_the_parts_of_the_page():
     listed = {x.partition("::")[0] for tests in tool.FAMILIES.values() for x in tests}
     files = {x.name for x in (ROOT / tool.TESTS).glob("test_*.py")}
     assert listed == files - {pathlib.Path(__file__).name}
+
+
+def test_a_family_whose_time_ends_says_what_it_found():
+    sys.path.insert(0, str(ROOT / "tools"))
+    import cuda_parity as tool
+
+    few = "test_counts_of_memory or test_streams"
+    made = tool.run("memory", 0.1, 1, few)
+    assert made.summary.startswith("not done after 0 s") and not made.passed and not made.ended
 
 
 def test_the_page_of_the_house_is_not_written_without_a_gpu():

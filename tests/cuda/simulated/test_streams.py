@@ -7,6 +7,7 @@ memory that was given back is overwritten: what does not wait for what it has to
 from __future__ import annotations
 
 import gc
+import threading
 
 import pytest
 
@@ -72,3 +73,21 @@ def test_steps_of_optimizers_on_two_streams():
         before = stream
     torch.cuda.current_stream().wait_stream(before)
     assert all([p.tolist() == [0.0] * 20 for p in parameters])
+
+
+def test_a_thread_that_has_done_nothing_else_waits_for_events():
+    """A thread has no context of CUDA's until it is given one."""
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+    for event in events:
+        event.record()
+    found = []
+
+    def wait():
+        events[1].query()
+        events[1].synchronize()
+        found.append(events[0].elapsed_time(events[1]))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    thread.join()
+    assert found[0] >= 0
