@@ -229,7 +229,7 @@ def _lu_factors(A: Any) -> Any:
 
 
 def _expm1(x: Any) -> Any:
-    """Of complex numbers; by parts, so that nothing is lost near zero."""
+    """``expm1`` of complex numbers, by parts, so that nothing is lost near zero."""
     half = np.sin(x.imag / 2)
     made = np.exp(x) - 1
     finite = np.isfinite(x.real) & np.isfinite(x.imag)

@@ -40,7 +40,7 @@ def rows_after(where: CudaBackend, pivots: CudaArray, rows: int, backwards: bool
     if made.size:
         own = where.in_order(pivots)
         if count:
-            from_zero = (new_tensor(own).long() - 1)._array
+            from_zero = (_tensor(own).long() - 1)._array
             check_inside("lu_unpack(): a pivot", from_zero, rows, check_swaps, pivots, rows)
         threads, matrices = driver().threads, made.size // rows
         source = _swaps_source(backwards, threads)
@@ -55,17 +55,20 @@ def _kind(array: CudaArray, hermitian: bool) -> tuple[str, bool, bool]:
     return kind, is_complex, is_complex and hermitian
 
 
-def _by_columns(array: Tensor, shape: tuple[int, ...]) -> Any:
+def _tensor(array: Any) -> Tensor:
+    return new_tensor(array)
+
+
+def _by_columns(array: CudaArray, shape: tuple[int, ...]) -> Any:
     """A new array of the elements of stacks of matrices, which broadcast, with columns in a row."""
-    made: Any = array.mT.new_empty((*shape, *array.mT.shape[-2:]))
-    made.copy_(array.mT)
-    return made._array
+    turned = _tensor(array).mT
+    return turned.new_empty((*shape, *turned.shape[-2:])).copy_(turned)._array
 
 
 def ldl_factor(where: CudaBackend, A: CudaArray, hermitian: bool) -> tuple[CudaArray, ...]:
     """L and D by columns, the swaps, and the first zeros of D: a block for each matrix."""
     *leading, n, _ = A.shape
-    made = _by_columns(new_tensor(A), tuple(leading))
+    made = _by_columns(A, tuple(leading))
     kind = np.dtype(np.int32)
     pivots, info = [where.new(contiguous(x, kind), A) for x in ((*leading, n), tuple(leading))]
     if info.size:
@@ -81,8 +84,8 @@ def ldl_solve(
     """The solutions by columns: a warp for each right side."""
     leading = broadcast([LD.shape[:-2], B.shape[:-2]])
     n, columns = B.shape[-2:]
-    made, factor = [_by_columns(new_tensor(x), leading) for x in (B, LD)]
-    swaps = new_tensor(pivots).int().expand(*leading, n).contiguous()._array
+    made, factor = [_by_columns(x, leading) for x in (B, LD)]
+    swaps = _tensor(pivots).int().expand(*leading, n).contiguous()._array
     if made.size:
         source = _solve_source(*_kind(LD, hermitian), driver().lanes)
         units = made.size // n

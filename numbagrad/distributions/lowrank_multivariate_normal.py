@@ -106,15 +106,9 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         few = (*shape[:-1], self.cov_factor.shape[-1])
+        like: Any = {"dtype": self.loc.dtype, "device": self.loc.device}
         with no_grad():
-            w = normal(
-                zeros(few, dtype=self.loc.dtype, device=self.loc.device),
-                ones(few, dtype=self.loc.dtype, device=self.loc.device),
-            )
-            d = normal(
-                zeros(shape, dtype=self.loc.dtype, device=self.loc.device),
-                ones(shape, dtype=self.loc.dtype, device=self.loc.device),
-            )
+            w, d = [normal(zeros(x, **like), ones(x, **like)) for x in (few, shape)]
         common = (self._unbroadcasted_cov_factor @ w.unsqueeze(-1)).squeeze(-1)
         return self.loc + common + self._unbroadcasted_cov_diag.sqrt() * d
 

@@ -160,7 +160,7 @@ def factor_source(kind: str, is_complex: bool, hermitian: bool, threads: int, la
     ]
 
     def update(factors: list[str], product: str, kept: list[str]) -> list[str]:
-        """What is left, and then the columns of L, of which ``factors`` says what they become."""
+        """Statements that change what is left, and then columns of L to what ``factors`` makes."""
         return [
             "left = n - last - 1",
             f"for e in range(thread, left * left, {threads}):",
