@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .compiler import is_compiling
+from .dtype import dtype as DType
 from .tensor import Tensor
 
 __all__ = ["ExceptionWrapper", "classproperty", "is_compiling"]
@@ -49,6 +50,13 @@ class ExceptionWrapper:
         except Exception:
             raise RuntimeError(text) from None
         raise error
+
+
+def _element_size(dtype: Any) -> int:
+    """The bytes of an element of a dtype."""
+    if not isinstance(dtype, DType):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+    return dtype.itemsize
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:

@@ -82,7 +82,7 @@ def make_tensor(
         part = rand(pairs, dtype=real)
         made = (1 - part) * low + part * high
         if dtype.is_complex:
-            made = made.contiguous().view(dtype).reshape(drawn)
+            made = made.contiguous().view(dtype).reshape(drawn).clone()  # no view, as in torch
     if noncontiguous and sizes:
         made = made[..., 1::2]
     if exclude_zero:

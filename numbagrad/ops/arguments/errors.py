@@ -380,6 +380,10 @@ def _described(value: Any) -> str:
     return type_name(value)
 
 
+#: The beginnings of NumPy's errors for more elements than addresses reach.
+_TOO_MANY = ("array is too big", "Maximum allowed dimension exceeded")
+
+
 def _class_of(error: BaseException) -> type[Exception]:
     """torch's class for an error that nobody wrote."""
     if isinstance(error, IndexError):
@@ -401,12 +405,17 @@ def explain(
     if traceback is not None and traceback.tb_next is None and isinstance(error, TypeError):
         raise TypeError(_OWN_NAME.sub(f"{kinds.name}()", str(error))) from None
     kinds.check(arguments, keywords)
-    if _was_written(error):
+    overflows = isinstance(error, ValueError) and str(error).startswith(_TOO_MANY)
+    if not overflows and _was_written(error):
         return
     # What a constructor makes is no argument of it; what a method belongs to counts as one.
     of_object = bool(arguments) and kinds.first == 0 and not isinstance(arguments[0], Tensor)
     given = [_described(x) for x in arguments[of_object:]]
     given += [f"{name}={_described(x)}" for name, x in keywords.items()]
+    if overflows:
+        raise RuntimeError(
+            f"{kinds.name}(): Storage size calculation overflowed with {', '.join(given)}"
+        ) from None
     silent = isinstance(error, (AttributeError, LookupError, StopIteration, SystemError))
     reason = "" if silent or _INTERNAL.search(str(error)) else f" ({error})"
     raise _class_of(error)(

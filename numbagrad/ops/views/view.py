@@ -288,8 +288,13 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return _transpose.wrap(made, input, (dim0, dim1))
 
 
-swapaxes = method("swapaxes")(transpose)
 swapdims = method("swapdims")(transpose)
+
+
+@method()
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two dimensions swapped: ``transpose`` with NumPy's names."""
+    return transpose(input, axis0, axis1)
 
 
 @method()

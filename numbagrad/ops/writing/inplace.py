@@ -209,7 +209,13 @@ def t_(self: Tensor) -> Tensor:
     return reshape_in_place(self, t)
 
 
-@method("transpose_", "swapaxes_", "swapdims_")
+@method()
+def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
+    """``swapaxes`` in place."""
+    return transpose_(self, axis0, axis1)
+
+
+@method("transpose_", "swapdims_")
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """``transpose`` in place."""
     return reshape_in_place(self, lambda x: transpose(x, dim0, dim1))
