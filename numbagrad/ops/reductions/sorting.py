@@ -125,7 +125,9 @@ _argtopk = TensorOperator(
 
 
 @method()
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False) -> Any:
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False
+) -> Any:
     """``(values, indices)`` of one dimension in ascending or descending order."""
     dim = dimension(input._array.ndim, dim)
     index = argsort(input, dim, descending)
