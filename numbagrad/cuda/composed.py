@@ -117,7 +117,10 @@ def mode_positions(array: Tensor, dim: int) -> Tensor:
 def ranks(array: Tensor, fractions: Tensor, interpolation: str) -> tuple[Tensor, ...]:
     """The places around quantiles of sorted rows, below and above, and how far it is from below."""
     size = array.shape[-1]
-    found = (fractions.to(array.dtype) * (size - 1)).expand(*array.shape[:-1], fractions.numel())
+    *samples, count = fractions.shape  # which may have fractions of their own
+    between = (1,) * (array.dim() - len(samples) - 1)
+    places = fractions.to(array.dtype).reshape(*samples, *between, count)
+    found = (places * (size - 1)).expand(*array.shape[:-1], count)
     nans = (array != array).any(-1, keepdim=True)  # sorted behind all numbers
     found = _torch.where(nans, float(size - 1), found)
     rounded = {"lower": _torch.floor, "higher": _torch.ceil, "nearest": _torch.round}

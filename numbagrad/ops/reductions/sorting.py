@@ -271,18 +271,9 @@ def fractions_of(q: Tensor | Real, array: Array) -> Array:
     return made
 
 
-def _checked_ranks(
-    array: Array, fractions: Array, interpolation: str
-) -> tuple[Array, Array, Array]:
-    """`_ranks`, where samples may have fractions of their own, which nobody has looked at."""
-    if fractions.ndim > 1:
-        _check_fractions(fractions.reshape(-1))
-    return _ranks(array, fractions, interpolation)
-
-
 _ranks_of_rows = TensorOperator(
     "quantile",
-    lambda input, fractions, interpolation: _checked_ranks(input, fractions, interpolation),
+    lambda input, fractions, interpolation: _ranks(input, fractions, interpolation),
     {},
     batch=stacked(),
 )
