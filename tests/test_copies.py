@@ -92,3 +92,17 @@ def test_launchers_write_nothing_where_they_say_no():
     assert writers["scatter"](x, 1, np.zeros((3, 5), np.int64), source) is None
     assert writers["scatter"](x, 2, np.zeros((3, 4), np.int64), source) is None
     assert not x.any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(200, 130), (130, 200), (3, 100, 100), (1, 5000), (5000, 1)])
+def test_triangles_of_large_matrices_are_numpys(shape: tuple[int, ...], dtype: str) -> None:
+    values = (np.random.default_rng(0).standard_normal(shape) * 99).astype(dtype)
+    x = torch.tensor(values)
+    for diagonal in (0, 1, -1, -40, 300, -300, 2**40, -(2**40)):
+        places = np.arange(shape[-1]) - np.arange(shape[-2])[:, None]
+        zero = np.zeros((), dtype)
+        lower = np.where(places <= diagonal, values, zero)
+        np.testing.assert_array_equal(torch.tril(x, diagonal).numpy(), lower)
+        upper = np.where(places >= diagonal, values, zero)
+        np.testing.assert_array_equal(torch.triu(x, diagonal).numpy(), upper)

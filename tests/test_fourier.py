@@ -156,3 +156,41 @@ class TestWindows:
             torch.hann_window(-1)
         with pytest.raises(RuntimeError, match="expects floating point dtypes"):
             torch.hann_window(4, dtype=torch.int64)
+
+
+#: Shapes whose lines have factors 2, 3, 4 and 5, few and many beside each other, or others.
+SHAPES = [(1, 1), (3, 8), (40, 9), (17, 5), (5, 512), (33, 100), (2, 30, 7), (3, 16, 40), (4, 1200)]
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_lines_along_every_dimension_are_numpys(shape: tuple[int, ...], dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    values = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+    x, r = torch.tensor(values), torch.tensor(values.real.copy())
+    bound = {"complex64": 1e-6, "complex128": 1e-14}[dtype]
+
+    def check(made: torch.Tensor, expected: np.ndarray) -> None:
+        assert made.shape == expected.shape and made.numpy().dtype.itemsize * 2 >= x.itemsize
+        assert np.abs(made.numpy() - expected).max() <= bound * np.abs(expected).max()
+
+    for dim, size in enumerate(shape):
+        check(torch.fft.fft(x, dim=dim), np.fft.fft(values, axis=dim))
+        check(torch.fft.ifft(x, dim=dim), np.fft.ifft(values, axis=dim))
+        check(torch.fft.fft(r, dim=dim), np.fft.fft(values.real, axis=dim))
+        check(torch.fft.ifft(r, dim=dim), np.fft.ifft(values.real, axis=dim))
+        check(
+            torch.fft.rfft(r, dim=dim, norm="ortho"),
+            np.fft.rfft(values.real, axis=dim, norm="ortho"),
+        )
+        check(torch.fft.irfft(x, 2 * size, dim), np.fft.irfft(values, 2 * size, dim))
+    check(torch.fft.fftn(x.mT), np.fft.fftn(values.swapaxes(-1, -2)))
+    check(torch.fft.rfftn(r), np.fft.rfftn(values.real))
+    check(torch.fft.irfftn(x, s=shape), np.fft.irfftn(values, shape, range(len(shape))))
+
+
+def test_a_line_without_a_number_leaves_the_others_as_they_are() -> None:
+    x = torch.ones(20, 16)
+    x[3, 2] = float("nan")
+    for made in (torch.fft.rfft(x), torch.fft.fft(x), torch.fft.irfft(torch.fft.rfft(x))):
+        assert made.isnan().any(1).nonzero().flatten().tolist() == [3]

@@ -39,6 +39,21 @@ def fill(array: Array, pattern: Array) -> bool:
     return True
 
 
+def triangle_into(output: Array, array: Array, diagonal: int, below: bool) -> bool:
+    """Copy one side of a diagonal of matrices, zeros on the other; False if NumPy is to do it.
+
+    The diagonal is of the side ``below``. Both arrays are contiguous.
+    """
+    if not NATIVE or array.itemsize > 8 or array.dtype.kind == "O":
+        return False
+    rows, columns = array.shape[-2:]
+    _kernel("triangle", array.itemsize).launch(
+        array.size // columns, max(_GRAIN // columns, 1), output, array, rows, columns, diagonal,
+        int(below),
+    )  # fmt: skip
+    return True
+
+
 class _Plan(NamedTuple):
     """A launch: its kernel, units, grain, and the words behind the output and the address."""
 

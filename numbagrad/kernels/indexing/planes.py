@@ -1,5 +1,5 @@
-"""Copies in C order of elements that lie in another order, transposed or reversed; and one element
-everywhere.
+"""Copies in C order of elements that lie in another order, transposed or reversed; one side of a
+diagonal; and one element everywhere.
 
 ``executor/memory/copies.py`` compiles these by name. Imported only to compile.
 """
@@ -43,6 +43,33 @@ class Planes(Arguments):
 class Filled(Arguments):
     output = Elements(element)
     pattern = Elements(element)  # of one element
+
+
+class Triangle(Arguments):
+    output = Elements(element)
+    source = Elements(element)
+    rows = Word()  # of a matrix
+    columns = Word()
+    diagonal = Word()
+    below = Word()  # 1 to keep what is on the diagonal and below it, 0 for what is above
+
+
+@kernel(variants=_SIZES, takes=Triangle)
+def triangle(args, lo, hi):
+    """Copy one side of a diagonal of matrices, with zeros on the other; units are rows."""
+    given = Triangle(args)
+    output, source, rows, columns = given.output, given.source, given.rows, given.columns
+    zero = element(0)
+    for unit in range(lo, hi):
+        start = unit * columns
+        edge = start + min(max(unit % rows + given.diagonal + 1, 0), columns)
+        end = start + columns
+        kept, left = (start, edge) if given.below == 1 else (edge, end)
+        for k in range(kept, left):
+            store_apart(output, k, load_apart(source, k, element, 2), element, 1)
+        cleared, left = (edge, end) if given.below == 1 else (start, edge)
+        for k in range(cleared, left):
+            store(output, k, zero, element)
 
 
 @kernel(variants=_SIZES, takes=Filled)

@@ -1,6 +1,6 @@
 """Fourier transforms over any dimensions: from complex and real numbers, and back to real ones.
 
-NumPy computes them, in the precision of the input. The three operators here are the adjoints of one
+They are computed in the precision of the input. The three operators here are the adjoints of one
 another, so there are gradients of every order. ``numbagrad.fft`` has torch's names for them.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ...dtype import get_default_dtype, scalar_type_name
 from ...executor.capture import outside_programs
+from ...executor.families import spectra
 from ...executor.memory.arrays import constant_beside, new_array
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
@@ -55,15 +56,33 @@ def _transformed(array: Array, dims: Dims, scale: float, forward: bool) -> Array
         if forward:
             return _scaled(np.fft.fftn(array, axes=dims), scale)
         return _scaled(np.fft.ifftn(array, axes=dims, norm="forward"), scale)
-    made = new_array(array.shape, kind)
+    return _along_all(array, dims, new_array(array.shape, kind), scale, forward)
+
+
+def _along_all(array: Array, dims: Dims, made: Array, scale: float, forward: bool) -> Array:
+    """Write the transforms over dimensions to ``made``, which may be ``array``."""
     for dim in reversed(dims):
-        _transform_lines(array, dim, forward, made)
-        array = made
-    return _scaled(made, scale)
+        _along(array, dim, made, scale, forward)
+        array, scale = made, 1.0
+    return made
 
 
-def _transform_lines(array: Array, dim: int, forward: bool, made: Array) -> None:
-    """Write the transforms along one dimension, for as many lines at a time as stay in a cache."""
+def _along(array: Array, dim: int, made: Array, scale: float, forward: bool) -> None:
+    """Write the transforms along one dimension."""
+    if array.dtype.kind == "f" and spectra.has_kernels(array, dim, array.shape[dim], halved=True):
+        spectra.transform("real_lines", array, dim, made, scale, not forward)
+    elif spectra.has_kernels(made, dim, made.shape[dim]):
+        if array.dtype != made.dtype or not array.flags.c_contiguous:
+            made[...] = array
+            array = made
+        spectra.transform("complex_lines", array, dim, made, scale, not forward)
+    else:
+        _along_by_numpy(array, dim, forward, made)
+        _scaled(made, scale)
+
+
+def _along_by_numpy(array: Array, dim: int, forward: bool, made: Array) -> None:
+    """The same, for as many lines at a time as stay in a cache."""
     transform = np.fft.fft if forward else functools.partial(np.fft.ifft, norm="forward")
     across = 0 if dim else array.ndim - 1
     count = array.shape[across] if array.ndim > 1 else 1
@@ -77,14 +96,28 @@ def _transform_lines(array: Array, dim: int, forward: bool, made: Array) -> None
 @_outside_programs
 def _half(array: Array, dims: Dims, scale: float) -> Array:
     """The forward transform of real numbers, up to the middle of the last of ``dims``."""
-    return _scaled(np.fft.rfftn(array, axes=dims), scale)
+    last = dims[-1]
+    size = array.shape[last]
+    if not spectra.has_kernels(array, last, size, halved=True):
+        return _scaled(np.fft.rfftn(array, axes=dims), scale)
+    shape = (*array.shape[:last], size // 2 + 1, *array.shape[last + 1 :])
+    made = new_array(shape, np.result_type(array.dtype, np.complex64))
+    spectra.transform("real_lines", array, last, made, scale)
+    return _along_all(made, dims[:-1], made, 1.0, True)
 
 
 @_outside_programs
 def _whole(array: Array, dims: Dims, size: int, scale: float) -> Array:
     """The backward transform to ``size`` real numbers, given up to the middle of the last dim."""
-    sizes = [*[array.shape[dim] for dim in dims[:-1]], size]
-    return _scaled(np.fft.irfftn(array, sizes, dims, norm="forward"), scale)
+    last = dims[-1]
+    if not spectra.has_kernels(array, last, size, halved=True):
+        sizes = [*[array.shape[dim] for dim in dims[:-1]], size]
+        return _scaled(np.fft.irfftn(array, sizes, dims, norm="forward"), scale)
+    if len(dims) > 1:
+        array = _along_all(array, dims[:-1], new_array(array.shape, array.dtype), 1.0, False)
+    made = new_array((*array.shape[:last], size, *array.shape[last + 1 :]), array.real.dtype)
+    spectra.transform("half_lines", array, last, made, scale, turned=True)
+    return made
 
 
 def _resized(input: Tensor, dim: int, size: int) -> Tensor:

@@ -15,7 +15,8 @@ from ...backend import array_namespace, foreign
 from ...dtype import scalar_type_name
 from ...executor.families.conversion import dense_like
 from ...executor.families.indexing import strided_view
-from ...executor.memory.arrays import copied, values_on_host
+from ...executor.memory.arrays import copied, new_array, values_on_host
+from ...executor.memory.copies import triangle_into
 from ...executor.plan.forms import spread
 from ...layout import contiguous_format
 from ...tensor import Tensor, new_tensor
@@ -192,12 +193,17 @@ def _is_below(rows: int, columns: int, diagonal: int) -> Array:
 
 
 _is_below_of_small = functools.lru_cache(maxsize=64)(_is_below)
-_SMALL = 1 << 14  # elements of a matrix
+_SMALL = 1 << 10  # elements of a matrix
 
 
 def _triangle(array: Array, diagonal: int, below: bool) -> Array:
     """Matrices keep their layout, stacks come in order: as in torch."""
     rows, columns = array.shape[-2:]
+    if array.size > _SMALL and array.__class__ is np.ndarray and array.flags.c_contiguous:
+        output = new_array(array.shape, array.dtype)
+        edge = min(max(diagonal if below else diagonal - 1, -rows), columns)
+        if triangle_into(output, array, edge, below):
+            return output
     masks = _is_below_of_small if rows * columns <= _SMALL else _is_below
     zero = np.zeros((), array.dtype)
     if below:

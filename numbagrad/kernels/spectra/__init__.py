@@ -1,0 +1,1 @@
+"""Kernels of Fourier transforms along lines of arrays."""
