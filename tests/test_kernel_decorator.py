@@ -28,14 +28,14 @@ COUNTS = {
     "attention.blocks": 4, "convolution.product": 4, "convolution.weights": 4,
     "generated.activation": 3, "generated.arithmetic": 4, "generated.bounds": 2,
     "generated.exponential": 1, "generated.reduction": 1, "indexing.bags": 4,
-    "indexing.planes": 12, "indexing.reads": 8, "indexing.writes": 80,
+    "indexing.planes": 16, "indexing.reads": 8, "indexing.writes": 80,
     "interpolation.nearest": 8, "interpolation.sampling": 6, "interpolation.weighted": 2,
     "launches.bundle": 2, "launches.unit_vectors": 1,
     "linear_algebra.elimination": 4, "losses.checks": 10, "losses.ctc_loss": 8,
     "losses.nll_loss": 16, "matmul.division": 1, "matmul.pairs": 3, "matmul.product": 6,
     "order.rows": 46, "pointwise.rows": 2, "pooling.windows": 20, "random.mt19937": 17,
     "recurrent.steps": 8, "reduction.shared_sum": 2, "series.chebyshev": 1,
-    "sparse.product": 8,
+    "sparse.product": 8, "spectra.lines": 6,
 }  # fmt: skip
 
 

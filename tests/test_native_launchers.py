@@ -398,3 +398,19 @@ def test_operators_without_a_gradient_say_so(mode):
         with pytest.raises(RuntimeError, match="picked: there is no gradient .* 'other'"):
             picked(torch.ones(3), a)
         assert picked(a, torch.ones(3)).grad_fn is not None
+
+
+def test_operators_without_any_gradient_take_what_requires_one(mode):
+    """Whole numbers have no history; results that could have one raise."""
+    largest = TensorOperator("largest", lambda input: input.argmax(1), {})
+    doubled = TensorOperator("doubled", lambda input: input * 2, {})
+    a = leaf(2, 3)
+    for _ in range(3):
+        positions = largest(a)
+        assert not positions.requires_grad and positions.grad_fn is None
+        assert positions.tolist() == a.detach().numpy().argmax(1).tolist()
+        with pytest.raises(RuntimeError, match="doubled: there is no gradient .* 'input'"):
+            doubled(a)
+        assert doubled(a.detach()).tolist() == (a.detach() * 2).tolist()
+        with torch.no_grad():
+            assert not doubled(a).requires_grad

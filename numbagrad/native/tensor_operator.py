@@ -542,6 +542,10 @@ def operator(self, arguments, given):
     results = address_of_stack(MAX_RESULTS)
     several = not is_array(runtime, made)
     floats = new_results(runtime, made, count, results)
+    if floats > 0 and recipe != NOT_RECORDED and recipe.node_type == NULL:
+        let_go_of_all(results, count)
+        # Python says that there is no gradient.
+        return leave_to_python(table, made, arguments, given)
     decrement_reference(made)
     if floats < 0:
         return NULL

@@ -338,6 +338,15 @@ def view_launcher(
     return make_builtin(name, launcher("views" if several else "view", "tensor_operator"), recipe)
 
 
+@functools.lru_cache(maxsize=1)
+def _without_nodes() -> np.ndarray[Any, Any]:
+    """Recipes that name no node, for every choice of arguments that need a gradient."""
+    recipes = array_of(NodeRecipe, 1 << layout.OPERATOR_ARGUMENTS)
+    for words in recipes:
+        NodeRecipe(words).plan = id(_without_nodes)
+    return recipes
+
+
 class OperatorLauncher:
     """``launch(*arguments)`` of a ``TensorOperator``, and how its nodes are made."""
 
@@ -351,10 +360,12 @@ class OperatorLauncher:
         finish: Callable[..., Any],
         variadic: bool,
         takes_half: bool = True,
+        has_gradients: bool = True,
     ) -> None:
         """``python(*arguments)`` is the operator; ``finish(made, arguments)`` its last part.
 
-        What is not known to take half precision gets it from Python.
+        What is not known to take half precision gets it from Python, and so does a result of floats
+        of an operator that has no gradients: others have no node.
         """
         self._table = OperatorTable()
         self._table.runtime = described_runtime().address
@@ -364,6 +375,9 @@ class OperatorLauncher:
         self._table.variadic = variadic
         self._table.takes_half = takes_half
         self._recipes: np.ndarray[Any, Any] | None = None
+        if not has_gradients:
+            self._recipes = _without_nodes()
+            self._table.recipes = self._recipes.ctypes.data
         self.launch = make_builtin(name, launcher("operator", "tensor_operator"), self._table)
 
     def add(self, needed: Sequence[bool], plan: Any, node_class: type[Node]) -> None:

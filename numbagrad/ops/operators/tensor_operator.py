@@ -288,7 +288,7 @@ class TensorOperator(Operator):
         if native_launchers.operators_ready():
             self._native = native_launchers.OperatorLauncher(
                 self.name, self.forward, *self._python, bool(self.variadic),
-                takes_half=not self.layers & HALF,
+                takes_half=not self.layers & HALF, has_gradients=bool(self.gradient),
             )  # fmt: skip
             self.launch = self._native.launch
             return self.launch(*arguments)
