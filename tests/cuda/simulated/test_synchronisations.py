@@ -25,7 +25,7 @@ WAITS = {
     "the gradient depends on whether a matrix is singular": "det",
     "it is asked whether a matrix has a result, full rank, or a gradient of phases": (
         "linalg_cholesky_ex linalg_cond linalg_eig linalg_eigvals linalg_inv_ex linalg_lstsq "
-        "linalg_solve_ex linalg_svd"
+        "linalg_solve_ex linalg_svd lu_solve"
     ),
 }
 
