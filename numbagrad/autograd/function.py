@@ -16,12 +16,12 @@ from numpy import ndarray
 
 from . import tensor_interface as interface
 from .function_arguments import positional
-from .function_node import BackwardCFunction, FunctionCtx, connect, no_backward
+from .function_node import BackwardCFunction, FunctionCtx, no_backward, node_of_call
 from .function_outputs import keep, refuse_leaves, tuple_of, wrap_output, wrap_outputs
 from .grad_mode import state as grad_mode
 from .hooks.tensor_hooks import Hooks
 from .legacy import volatile
-from .node import next_sequence_nr
+from .node import new_node
 from .once_differentiable import once_differentiable
 from .saved import FREED
 
@@ -141,10 +141,7 @@ class Function(FunctionCtx):
         if node is None:
             node = vars(self).get("_unconnected")
         if node is None:
-            node = self._unconnected = self._backward_cls.__new__(self._backward_cls)
-            node._hooks = None
-            node.next_edges = ()
-            node.sequence_nr = next_sequence_nr()
+            node = self._unconnected = new_node(self._backward_cls, ())
         return getattr(node, name)
 
     @staticmethod
@@ -216,15 +213,13 @@ class Function(FunctionCtx):
     def run(cls, args: tuple[Any, ...]) -> tuple[Any, Any]:
         """Run ``forward`` on positional arguments and record its node; ``ctx`` and the output."""
         Tensor = interface.Tensor
-        ctx = cls._backward_cls.__new__(cls._backward_cls)
-        # A node with hooks is run where the engine can let go of the gradients.
-        ctx._hooks = Hooks() if cls.boxed_grads_call else None
-        needs = [isinstance(value, Tensor) and value._requires_grad for value in args]
-        ctx.needs_input_grad = tuple(needs)
+        needs = tuple([isinstance(value, Tensor) and value._requires_grad for value in args])
         unrecorded = volatile.in_use and volatile.touched(args)
         record = grad_mode.enabled and True in needs and not unrecorded
-        if record:
-            connect(ctx, args)
+        ctx = node_of_call(cls._backward_cls, args, record)
+        ctx.needs_input_grad = needs
+        if cls.boxed_grads_call:  # the engine can let go of the gradients of a node with hooks
+            ctx._hooks = Hooks()
         refuses = grad_mode.enabled and not (record or unrecorded)
         output = cls._unrecorded(ctx, args, record, refuses)
         return ctx, volatile.mark(output) if unrecorded else output

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from . import tensor_interface as interface
 from .grad_dtype import converted, dtype_of_edge
 from .hooks import watching
-from .node import Node, OutputMetadata, next_sequence_nr
+from .node import Node, OutputMetadata, new_node
 from .saved import FREED, unpack_entries
 
 if TYPE_CHECKING:
     from .function import Function
 
-__all__ = ["BackwardCFunction", "FunctionCtx", "connect"]
+__all__ = ["BackwardCFunction", "FunctionCtx", "node_of_call"]
 
 #: The entry of ``_argument_metadata`` for an argument that is not a tensor.
 NOT_A_TENSOR = "not a tensor"
@@ -96,7 +96,7 @@ class BackwardCFunction(Node, FunctionCtx):
     _runs_on_undefined = True
     _announced_when_complete = True
     _output_count = 1
-    saved = ()  # what a Function saves is in ``_saved_variables``
+    #: What a Function saves; users may have a ``saved`` of their own.
     _saved_variables: tuple[Any, ...] | None = ()
     #: Whether the saved tensors were handed out, and forgotten.
     _handed_over = False
@@ -316,9 +316,11 @@ def with_list(function: type[Function]) -> Callable[..., Any]:
     return lambda ctx, *gradients: method(ctx, list(gradients))
 
 
-def connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
-    """Give a node its edges and its place in the order of nodes."""
+def node_of_call(kind: type[BackwardCFunction], args: tuple[Any, ...], record: bool) -> Any:
+    """A node for a call with these arguments, with edges to them if the call is recorded."""
     Tensor = interface.Tensor
+    if not record:
+        return new_node(kind, ())
     edges: list[Any] = []
     metadata: list[Any] = []
     for value in args:
@@ -333,9 +335,9 @@ def connect(ctx: BackwardCFunction, args: tuple[Any, ...]) -> None:
             edges.append((value, 0) if grad_fn is None else (grad_fn, value._output_nr))
             array = value._array
             metadata.append((array.shape, array.dtype))
-    ctx.next_edges = tuple(edges)
+    ctx = new_node(kind, tuple(edges))
     ctx._argument_metadata = tuple(metadata)
-    ctx.sequence_nr = next_sequence_nr()
     if watching.count:
         watching.made(ctx)
         ctx.to_save = ()  # has ``keep`` called at the end, where the node is complete
+    return ctx

@@ -36,9 +36,7 @@ def wrap_output(ctx: Any, args: tuple[Any, ...], output: Any, record: bool) -> A
     ):
         return wrap_outputs(ctx, args, (output,), record)[0]
     ctx._output_metadata = ((array.shape, array.dtype),)
-    output._requires_grad = True
-    output._producer = ctx
-    output._output_nr = 0
+    interface.set_history(output, ctx, 0)
     return output
 
 
@@ -88,9 +86,7 @@ def wrap_outputs(ctx: Any, args: tuple[Any, ...], outputs: Any, record: bool) ->
             if output._viewed is not None and output._view_origin == NO_GRAD:
                 _set_view_origin(output, ctx, outputs, record, differentiable)
             if differentiable:
-                output._requires_grad = True
-                output._producer = ctx
-                output._output_nr = output_nr
+                interface.set_history(output, ctx, output_nr)
         wrapped.append(output)
     ctx._output_metadata = tuple(metadata)
     return tuple(wrapped)

@@ -19,7 +19,10 @@ from .hooks import watching
 from .hooks.tensor_hooks import RemovableHandle, add_hook, hooks_of, known_outputs, note_output
 from .saved import FREED, SavedInput, unpack_entries
 
-__all__ = ["AccumulateGrad", "Node", "detached", "edge_of", "new_node", "priorities", "produce"]
+__all__ = [
+    "AccumulateGrad", "Error", "Node", "begin", "detached", "edge_of", "new_node", "priorities",
+    "produce",
+]  # fmt: skip
 
 #: Numbers nodes in the order of their creation, over all threads.
 next_sequence_nr = itertools.count().__next__
@@ -93,6 +96,20 @@ def register_saved_tensor(show_saved: Callable[[Node, int], Any]) -> None:
     _show_saved = show_saved
 
 
+def begin(
+    node: Any, edges: tuple[Any, ...], saved: tuple[Any, ...] | None = (), number: Any = None
+) -> None:
+    """Give a new node what all nodes have: here, for every node that Python makes.
+
+    ``new_node`` of ``native/nodes.py`` does the same in compiled code. ``number`` is the sequence
+    number, the next one if there is none.
+    """
+    node.next_edges = edges
+    node.saved = saved
+    node._hooks = None
+    node.sequence_nr = next_sequence_nr() if number is None else number
+
+
 class Node:
     """One recorded operation. Subclasses are named as torch's nodes and implement ``backward``.
 
@@ -132,10 +149,7 @@ class Node:
     _begins_chains = False
 
     def __init__(self, next_edges: tuple[Any, ...] = (), saved: tuple[Any, ...] = ()) -> None:
-        self.next_edges = next_edges
-        self.saved = saved
-        self._hooks = None
-        self.sequence_nr = next_sequence_nr()
+        begin(self, next_edges, saved)
         if watching.count:
             watching.made(self)
 
@@ -425,16 +439,9 @@ def replace_accumulator(leaf: Any) -> None:
 def new_node(
     kind: type[Node], edges: tuple[Any, ...], saved: tuple[Any, ...] = (), number: Any = None
 ) -> Any:
-    """A node of a class whose own slots are still to be filled; :func:`produce` completes it.
-
-    Every operator that leaves a node in Python makes it here; ``native/tensors.py`` does the same
-    in compiled code. ``number`` is its sequence number, the next one if there is none.
-    """
+    """A node of a class whose own slots are still to be filled; :func:`produce` completes it."""
     node = _new(kind)
-    node.next_edges = edges
-    node.saved = saved
-    node._hooks = None
-    node.sequence_nr = next_sequence_nr() if number is None else number
+    begin(node, edges, saved, number)
     return node
 
 
@@ -442,11 +449,26 @@ def produce(node: Any, *results: Any) -> None:
     """Make a complete node the one that made these tensors, None for those without a gradient."""
     for number, result in enumerate(results):
         if result is not None:
-            result._requires_grad = True
-            result._producer = node
-            result._output_nr = number
+            interface.set_history(result, node, number)
     if watching.count:
         watching.made(node)
+
+
+class Error(Node):
+    """The node of a tensor that has no gradient: raises when the engine reaches it."""
+
+    __slots__ = ("_output_count", "error")
+
+    def __init__(
+        self, error: Exception, next_edges: tuple[Any, ...] = (), outputs: int = 1
+    ) -> None:
+        self.error = error
+        self._output_count = outputs
+        super().__init__(next_edges)
+
+    def backward(self, *grads: Any) -> tuple[Any, ...]:
+        """Raise the error, as another exception each time."""
+        raise type(self.error)(*self.error.args)
 
 
 class AccumulateGrad(Node):
@@ -463,9 +485,7 @@ class AccumulateGrad(Node):
     def __init__(self, variable: Any) -> None:
         self.variable = variable
         self.uses = variable._uses or ALL_USES
-        self.next_edges = ()
-        self.saved = ()
-        self.sequence_nr = 2**63 - 1
+        begin(self, (), number=2**63 - 1)
 
     @property
     def _input_metadata(self) -> tuple[OutputMetadata | None, ...]:

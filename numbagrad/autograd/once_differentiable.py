@@ -12,23 +12,9 @@ from typing import Any
 
 from . import tensor_interface as interface
 from .grad_mode import state as grad_mode
-from .node import Node, edge_of
+from .node import Error, Node, edge_of
 
-__all__ = ["Error", "failing_later", "once_differentiable", "with_history"]
-
-
-class Error(Node):
-    """The node of a gradient that has no gradient of its own: raises when the engine reaches it."""
-
-    __slots__ = ("_output_count", "text")
-
-    def __init__(self, text: str, next_edges: tuple[Any, ...]) -> None:
-        self.text = text
-        self._output_count = len(next_edges)
-        super().__init__(next_edges)
-
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
-        raise RuntimeError(self.text)
+__all__ = ["failing_later", "once_differentiable", "with_history"]
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,21 +57,15 @@ def _delayed_error(results: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def failing_later(text: str, tensors: Sequence[Any]) -> tuple[Any, ...]:
     """The tensors (or None), with a history that raises ``text`` when the engine reaches it."""
-    node = Error(text, tuple([None if tensor is None else edge_of(tensor) for tensor in tensors]))
-    made = []
-    for number, tensor in enumerate(tensors):
-        if tensor is not None:
-            tensor = with_history(tensor, node)
-            tensor._output_nr = number
-        made.append(tensor)
-    return tuple(made)
+    edges = tuple([None if tensor is None else edge_of(tensor) for tensor in tensors])
+    node = Error(RuntimeError(text), edges, len(tensors))
+    return tuple([with_history(tensor, node, number) for number, tensor in enumerate(tensors)])
 
 
-def with_history(result: Any, node: Node) -> Any:
+def with_history(result: Any, node: Node, number: int = 0) -> Any:
     """Return a tensor of the memory of ``result`` that ``node`` seems to have made."""
     if not isinstance(result, interface.Tensor):
         return result
     made = interface.alias(result)
-    made._requires_grad = True
-    made._producer = node
+    interface.set_history(made, node, number)
     return made

@@ -116,12 +116,15 @@ def bump_version(tensor: Any) -> None:
         tensor._version_cell[0] += 1
 
 
-def rebase_history(tensor: Any, node: Any, output_nr: int) -> None:
-    """Make ``node`` the producer of ``tensor``, which was just written in place."""
+def set_history(tensor: Any, node: Any, number: int) -> None:
+    """Make ``tensor`` output ``number`` of a node."""
     tensor._requires_grad = True
     tensor._producer = node
-    tensor._output_nr = output_nr
+    tensor._output_nr = number
 
+
+#: ``rebase_history(tensor, node, number)``: the same of a tensor that was just written in place.
+rebase_history: Any = set_history
 
 _OPTIONAL = (
     "alias", "apply_transformed", "bump_version", "elements_of", "rebase_history",

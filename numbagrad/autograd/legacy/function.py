@@ -10,10 +10,10 @@ import weakref
 from typing import Any
 
 from .. import tensor_interface as interface
-from ..function_node import BackwardCFunction, connect
+from ..function_node import BackwardCFunction, node_of_call
 from ..function_outputs import keep, wrap_outputs
 from ..grad_mode import state as grad_mode
-from ..node import Node, edge_of
+from ..node import Error, edge_of
 from ..once_differentiable import with_history
 from ..writes.inplace import NO_GRAD
 from . import volatile
@@ -45,7 +45,11 @@ class InstanceNode(BackwardCFunction):
         sources = [edge_of(gradient) for gradient in gradients if gradient is not None]
         edges = tuple([edge for edge in (*sources, *self.next_edges) if edge is not None])
         name = type(self._instance).__name__
-        return tuple([with_history(result, UnrecordedGradient(name, edges)) for result in results])
+        error = RuntimeError(
+            f"the gradient of {name} has no gradient: its backward is a method of an instance, "
+            "which is not recorded. " + _MODERN_FORM.format(name=name)
+        )
+        return tuple([with_history(result, Error(error, edges)) for result in results])
 
     def _run_backward(self, gradients: tuple[Any, ...]) -> Any:
         recording = grad_mode.enabled
@@ -54,22 +58,6 @@ class InstanceNode(BackwardCFunction):
             return self._instance.backward(*[_plain(gradient) for gradient in gradients])
         finally:
             grad_mode.enabled = recording
-
-
-class UnrecordedGradient(Node):
-    """The node of a gradient that an instance computed: raises when the engine reaches it."""
-
-    __slots__ = ("function",)
-
-    def __init__(self, function: str, next_edges: tuple[Any, ...]) -> None:
-        super().__init__(next_edges)
-        self.function = function
-
-    def backward(self, *gradients: Any) -> tuple[Any, ...]:
-        raise RuntimeError(
-            f"the gradient of {self.function} has no gradient: its backward is a method of an "
-            "instance, which is not recorded. " + _MODERN_FORM.format(name=self.function)
-        )
 
 
 def _plain(value: Any) -> Any:
@@ -93,15 +81,12 @@ def call_instance(instance: Any, inputs: tuple[Any, ...]) -> Any:
         RuntimeError: if the instance was called before.
     """
     _check_call(instance, inputs)
-    node_class = _node_class(type(instance))
-    node = node_class.__new__(node_class)
-    node._hooks = None
-    node._instance = instance
-    node.needs_input_grad = tuple([_is_tensor(x) and x._requires_grad for x in inputs])
+    needs = tuple([_is_tensor(x) and x._requires_grad for x in inputs])
     unrecorded = volatile.in_use and volatile.touched(inputs)
-    record = grad_mode.enabled and True in node.needs_input_grad and not unrecorded
-    if record:
-        connect(node, inputs)
+    record = grad_mode.enabled and True in needs and not unrecorded
+    node = node_of_call(_node_class(type(instance)), inputs, record)
+    node._instance = instance
+    node.needs_input_grad = needs
     instance._node = weakref.ref(node)
     results, single = _without_recording(instance, node, inputs, record)
     if unrecorded:

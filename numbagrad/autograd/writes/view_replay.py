@@ -13,7 +13,7 @@ from typing import Any
 
 from ..grad_mode import state as grad_mode
 from ..hooks import watching
-from ..node import Node, next_sequence_nr
+from ..node import Node, begin
 
 __all__ = ["is_replayed", "replayed"]
 
@@ -49,9 +49,7 @@ def replayed(view: Any, producer: Node | None, edge: Any) -> Any:
         node = _before(node)
     for original in reversed(nodes):
         made = copy.copy(original)
-        made._hooks = None
-        made.next_edges = (edge,)
-        made.sequence_nr = next_sequence_nr()
+        begin(made, (edge,), made.saved)
         if watching.count:
             watching.made(made)
         _noted.add(made)

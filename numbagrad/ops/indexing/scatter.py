@@ -13,8 +13,7 @@ import numpy as np
 
 from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.node import Node, edge_of
-from ...autograd.once_differentiable import with_history
+from ...autograd.once_differentiable import failing_later
 from ...autograd.writes.inplace import write_inplace, written_at_once
 from ...executor.families import indexing as executor
 from ...executor.families.writing import writers
@@ -292,25 +291,20 @@ def _product_gradient(
     if grad_mode.enabled and to_src._requires_grad:
         reader = "the gradient of the gradient of a product, a branch on values"
         if (values_on_host(of_all_samples(zeros)._array, reader) > 1).any():
-            to_src = with_history(to_src, _SeveralZeros((edge_of(to_src),), how[2]))
+            to_src = _without_second_gradient(to_src, how[2])
     return to_input, to_src
 
 
-class _SeveralZeros(Node):
-    """Node of the gradient of a product with several zeros: raises when it is differentiated."""
-
-    __slots__ = ("operator",)
-
-    def __init__(self, next_edges: tuple[Any, ...], operator: str):
-        self.operator = operator
-        super().__init__(next_edges)
-
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
-        factor = "source" if self.operator == "index_reduce" else "src"
-        raise RuntimeError(
-            f"{self.operator}(): Double backward is unsupported for {factor} when >1 zeros in "
-            f"{factor} are scattered to the same position in self"
-        )
+def _without_second_gradient(gradient: Tensor, operator: str) -> Tensor:
+    """The gradient of a product with several zeros, which raises when it is differentiated."""
+    factor = "source" if operator == "index_reduce" else "src"
+    (found,) = failing_later(
+        f"{operator}(): Double backward is unsupported for {factor} when >1 zeros in {factor} are "
+        "scattered to the same position in self",
+        [gradient],
+    )
+    made: Tensor = found
+    return made
 
 
 def _equal(a: Tensor, b: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import numpy as np
 from ... import half_precision as half
 from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.node import Node, edge_of, new_node, produce
+from ...autograd.node import Error, edge_of, new_node, produce
 from ...autograd.saved import save, save_output
 from ...autograd.writes.inplace import apply_inplace, before_write
 from ...backend import is_array
@@ -43,27 +43,14 @@ from .tangent_rule import TangentRule
 ndarray = np.ndarray
 
 
-class MissingGradient(Node):
-    """Node of an operator that has no gradient though its result looks as if it had one."""
-
-    __slots__ = ("refused",)
-
-    #: The name of the operator.
-    refused: str
-
-    def backward(self, *grads: Any) -> tuple[Any, ...]:
-        raise NotImplementedError(
-            f"the derivative for '{self.refused}' is not implemented; detach() its inputs if the "
-            "gradient should not flow through it"
-        )
-
-
 def leave_without_gradient(operator: str, result: Tensor, operands: Sequence[Any]) -> None:
     """Give a result a node that raises when a gradient arrives there."""
     edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in operands])
-    node = new_node(MissingGradient, edges)
-    node.refused = operator
-    produce(node, result)
+    error = NotImplementedError(
+        f"the derivative for '{operator}' is not implemented; detach() its inputs if the "
+        "gradient should not flow through it"
+    )
+    tensors.set_history(result, Error(error, edges), 0)
 
 
 def _array_of(operand: Any) -> Any:
