@@ -375,7 +375,6 @@ def test_operators_of_lists_and_of_several_results(mode):
         lambda input: (input.max(1), input.argmax(1)),
         {"input": lambda grad, result1, input_shape: grad[0].unsqueeze(1)
             * torch.nn.functional.one_hot(result1, input_shape[1])},
-        outputs=2,
     )  # fmt: skip
     for _ in range(3):
         a, b = leaf(1, 3), torch.ones(1, 3)

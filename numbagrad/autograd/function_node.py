@@ -96,7 +96,7 @@ class BackwardCFunction(Node, FunctionCtx):
     _runs_on_undefined = True
     _announced_when_complete = True
     _output_count = 1
-    #: What a Function saves; users may have a ``saved`` of their own.
+    #: Tensors that the user saved, who may have an attribute ``saved`` as well.
     _saved_variables: tuple[Any, ...] | None = ()
     #: Whether the saved tensors were handed out, and forgotten.
     _handed_over = False

@@ -92,7 +92,7 @@ class LazyConjOperator(ViewOperator):
             input._version_cell = [0]
         memory._version_cell = input._version_cell
         change = [one != other for one, other in zip(before, self.change, strict=True)]
-        return self._shared(lazy_conj(memory, *change)._array, input, ())
+        return self.finish(lazy_conj(memory, *change)._array, (input,))
 
 
 _conjugated = LazyConjOperator("conj", (True, False), lambda grad: conjugate(grad))

@@ -73,5 +73,4 @@ largest_of_bags = TensorOperator(
         "starts": None,  # type: ignore[dict-item]
     },
     grad_fn="EmbeddingBagBackward0",
-    outputs=2,
 )

@@ -81,7 +81,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         array = self._array[key]
     except (IndexError, TypeError):
         return _get_again(self, key, operator)
-    return operator.wrap(array, self, (key,))
+    return operator.launch(array, self, (key,))
 
 
 def _get_again(self: Tensor, key: Any, operator: Any) -> Any:
@@ -111,7 +111,7 @@ def _get_other(self: Tensor, key: Any) -> Tensor:
     array = _part(self._array, key)
     if None in key:
         array = _with_strides(array, self._array, key)
-    return operator.wrap(array, self, (key,))
+    return operator.launch(array, self, (key,))
 
 
 def _part(array: Array, key: Any) -> Array:
@@ -168,7 +168,7 @@ def _get_advanced(self: Tensor, key: Any) -> Tensor:
         self, key = _select_by_tensors(self, key)
     subscript = Subscript(self._array.shape, key)
     if any([entry is not ALL for entry in subscript.basic[:-1]]) or not subscript.arrays:
-        view = _view_of(subscript.basic[:-1]).wrap(
+        view = _view_of(subscript.basic[:-1]).launch(
             self._array[subscript.basic], self, (subscript.basic,)
         )
     else:

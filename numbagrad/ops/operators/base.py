@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...autograd.grad_mode import state as grad_mode
+from ...autograd.node import Node, produce
 from ...dispatch import descent
 from ...dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
+from ...executor.cache import library
 from ...executor.families.conversion import kind_of_results, narrowed
 from ...executor.pair import signature_of
 from ...tensor import Tensor, new_tensor
 from ...transforms.tracking import requires_grad
+from . import foresight
 
 __all__ = ["Operator"]
 
@@ -34,8 +37,8 @@ class Operator:
     - ``run(arrays)``: the forward. It takes the arguments with the memory of Tensors in their
       places, and returns an array or a tuple of arrays. Here, and nowhere else, an operator
       computes on arrays;
-    - ``record(results, arguments)``: the gradient rule. It makes the node of results, which saves
-      what the rule uses;
+    - ``node_of(results, arguments)``: the gradient rule, as the node of results, which saves what
+      the rule uses;
     - ``batch(operator, size, arguments, mapped)``: the results for all samples of a ``vmap``. None
       runs the operator sample by sample;
     - ``tangent(operator, primals, tangents, results)``: the directional derivatives. None takes the
@@ -53,6 +56,8 @@ class Operator:
     layers: int = TRANSFORMED | INTERCEPTED | HALF
     #: Whether results share the memory of the input.
     is_view = False
+    #: Whether results have a history; those of comparisons are leaves without a gradient.
+    recorded = True
     #: Whether it knows itself what becomes of a pending conjugate or negative.
     takes_lazy_conj = False
 
@@ -108,8 +113,24 @@ class Operator:
         return results
 
     def record(self, results: Any, arguments: Sequence[Any]) -> None:
-        """Make results, a Tensor or a tuple of them, remember how they came about."""
-        raise NotImplementedError(f"{self.name} records nothing")
+        """Make results, a Tensor or a tuple of them, remember how they came about.
+
+        Those with a float dtype do.
+        """
+        if not self.recorded:
+            return
+        made = results if results.__class__ is tuple else (results,)
+        produced = [x if x._array.dtype.kind in "fcV" else None for x in made]
+        if produced.count(None) == len(produced):
+            return
+        node = self.node_of(made, arguments)
+        produce(node, *produced)
+        if library.compiled_more:
+            foresight.foresee(node, produced)
+
+    def node_of(self, results: tuple[Tensor, ...], arguments: Sequence[Any]) -> Node:
+        """The node of results, complete but for the results that it is to be the producer of."""
+        raise NotImplementedError(f"{self.name} has no gradient rule")
 
     # --- the pair of a signature, see ``node_calls.py`` ------------------------------------------
 

@@ -83,10 +83,8 @@ class Composite(Operator):
 
     __slots__ = (
         "definition", "name", "_grad_fn", "_pairs", "_promotes", "_seen", "_signature", "_takes",
-        "_tangents",
+        "_tangents", "_traced_at_once",
     )  # fmt: skip
-
-    _traced_at_once = TRACED_AT_ONCE
 
     def __init__(
         self,
@@ -94,7 +92,9 @@ class Composite(Operator):
         grad_fn: str | None,
         promotes: bool = False,
         takes: str = "",
+        traced_at_once: int = TRACED_AT_ONCE,
     ):
+        self._traced_at_once = traced_at_once
         self.definition = definition
         self._promotes = promotes
         self._takes = takes
@@ -215,7 +215,7 @@ class Composite(Operator):
         both = self._tangents.get(which)
         if both is None:
             definition = composite_tangents.with_tangent(self.definition, which)
-            both = self._tangents[which] = PatientComposite(definition, None)
+            both = self._tangents[which] = Composite(definition, None, traced_at_once=0)
         value, tangent, *others = both(*primals, *[x for x in directions if x is not None])
         first = value if tangent is None else dual(level, value, tangent)
         return (first, *others) if others else first
@@ -281,14 +281,6 @@ class Composite(Operator):
             return pair
         except (CannotTrace, RuntimeError, TypeError, ValueError, NotImplementedError):
             return None  # the definition says what is wrong, if something is
-
-
-class PatientComposite(Composite):
-    """A composite whose forms are all traced when they come back: most come once."""
-
-    __slots__ = ()
-
-    _traced_at_once = 0
 
 
 @functools.cache

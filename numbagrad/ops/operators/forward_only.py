@@ -23,6 +23,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class _ForwardOnly(Operator):
     """A call of a function as an operator without history; ``names`` are those of keywords."""
 
+    recorded = False
+
     def __init__(self, function: Callable[..., Any], names: Sequence[str]) -> None:
         self.function = function
         self.name = function.__name__
@@ -39,9 +41,6 @@ class _ForwardOnly(Operator):
     ) -> tuple[None, ...]:
         """None: the results are constant where they are differentiable."""
         return (None,) * len(results)
-
-    def record(self, results: Any, arguments: Sequence[Any]) -> None:
-        """Nothing: the results have no history."""
 
 
 def call_forward_only(

@@ -325,7 +325,7 @@ def view_launcher(
     *,
     python: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """``wrap(array, input, values)`` of a view operator, whose nodes all have one plan.
+    """``launch(made, input, values)`` of a view operator, whose nodes all have one plan.
 
     An operator of ``several`` views takes and returns a tuple. ``python`` does the same; it gets
     inputs under a transformation, and those whose nodes are watched. It is kept alive from here on.

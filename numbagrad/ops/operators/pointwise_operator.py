@@ -16,7 +16,7 @@ import numpy as np
 from ... import half_precision as half
 from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.node import Error, edge_of, new_node, produce
+from ...autograd.node import Error, Node, edge_of, new_node
 from ...autograd.saved import save, save_output
 from ...autograd.writes.inplace import apply_inplace, before_write
 from ...backend import is_array
@@ -24,7 +24,6 @@ from ...dispatch import descent, layers, sparse
 from ...dispatch.bits import COMPLEX, INTERCEPTED, TRANSFORMED
 from ...dtype import python_number, scalar_dtype
 from ...executor.builtin import LaunchMiss
-from ...executor.cache import library
 from ...executor.families.pointwise import PointwiseProgram, is_operand, require_array
 from ...executor.plan.formula_kernels import GRAIN
 from ...native.layout import MISS_OPERAND
@@ -34,7 +33,7 @@ from ...transforms.levels import is_transformed
 from ...transforms.tangents import transposed
 from ...transforms.tracking import requires_grad
 from ..arguments.operand_kinds import check_operands
-from . import foresight, native_launchers, node_calls
+from . import native_launchers, node_calls
 from .base import Operator
 from .definition import POINTWISE, PointwiseDefinition
 from .gradient_rule import GradientRule, PointwiseNode
@@ -43,14 +42,14 @@ from .tangent_rule import TangentRule
 ndarray = np.ndarray
 
 
-def leave_without_gradient(operator: str, result: Tensor, operands: Sequence[Any]) -> None:
-    """Give a result a node that raises when a gradient arrives there."""
+def without_gradient(operator: str, operands: Sequence[Any]) -> Error:
+    """The node of a result that has no gradient, though it looks as if it had one."""
     edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in operands])
     error = NotImplementedError(
         f"the derivative for '{operator}' is not implemented; detach() its inputs if the "
         "gradient should not flow through it"
     )
-    tensors.set_history(result, Error(error, edges), 0)
+    return Error(error, edges)
 
 
 def _array_of(operand: Any) -> Any:
@@ -101,7 +100,6 @@ class PointwiseOperator(Operator):
             check=definition.check,
             rounds=definition.rounds_operands,
         )
-        #: A result without a gradient by its nature, as of a comparison, is a leaf without one.
         self.recorded = definition.result != "bool"
         self._rules: dict[tuple[int | None, ...], GradientRule] = {}
         self._tangents: dict[tuple[bool, ...], TangentRule] = {}
@@ -209,13 +207,11 @@ class PointwiseOperator(Operator):
             rule = self._rules[needed] = GradientRule(self, needed)
         return rule
 
-    def record(self, result: Tensor, operands: Sequence[Any]) -> None:
-        """Make ``result`` remember how it came about."""
-        if not self.recorded:
-            return
+    def node_of(self, results: tuple[Tensor, ...], operands: Sequence[Any]) -> Node:
+        """The node of the result, which saves what the rule for these operands uses."""
         if not self.definition.differentiable:
-            leave_without_gradient(self.definition.name, result, operands)
-            return
+            return without_gradient(self.definition.name, operands)
+        (result,) = results
         made = result._array
         shape, dtype = made.shape, made.dtype
         edges: list[Any] = []
@@ -239,29 +235,18 @@ class PointwiseOperator(Operator):
                 if restore is None:
                     restore = [None] * len(operands)
                 restore[position] = (array.shape, array.dtype)
-        self._attach(result, operands, tuple(edges), tuple(needed), restore)
-
-    def _attach(
-        self,
-        result: Tensor,
-        operands: Sequence[Any],
-        edges: tuple[Any, ...],
-        needed: tuple[int | None, ...],
-        restore: list[Any] | None,
-    ) -> None:
-        """Make the node of ``result``, with what its gradient rule uses."""
-        rule = self._rules.get(needed) or self.rule(needed)
-        node = new_node(self._node or self.node_class, edges)
+        which = tuple(needed)
+        rule = self._rules.get(which) or self.rule(which)
+        node = new_node(self._node or self.node_class, tuple(edges))
         node.rule = rule
         node.restore = restore
         node.numbers = None
         if rule.joint is not None:
             self._save(node, result, operands)
         if self._recipes is not None:
-            self._recipes.add(needed, rule, node.__class__)
-        produce(node, result)
-        if library.compiled_more:
-            foresight.foresee(node, (result,))
+            self._recipes.add(which, rule, node.__class__)
+        made_node: Node = node
+        return made_node
 
     def _save(self, node: Any, result: Tensor, operands: Sequence[Any]) -> None:
         """Keep in the node what its gradient rule uses."""

@@ -15,17 +15,16 @@ import numpy as np
 
 from ...autograd import tensor_interface as tensors
 from ...autograd.hooks.saved_hooks import HookedTensor
-from ...autograd.node import edge_of, new_node, produce
+from ...autograd.node import edge_of, new_node
 from ...autograd.saved import save, save_output
 from ...backend import Backend, foreign_among, is_array, shared_by
 from ...dispatch import descent, half_precision
 from ...dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
 from ...executor import capture
-from ...executor.cache import library
 from ...tensor import Tensor, new_tensor
 from ...transforms.tangents import multilinear
 from ...type_names import type_name
-from . import foresight, native_launchers, node_calls, saved_names
+from . import native_launchers, node_calls, saved_names
 from .base import Operator
 
 
@@ -234,7 +233,7 @@ class TensorOperator(Operator):
 
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
-        "outputs", "launch", "batch", "tangent", "with_directions",
+        "launch", "batch", "tangent", "with_directions",
         "layers", "portable", "_differentiable", "_native", "_plans", "_node", "_python",
     )  # fmt: skip
 
@@ -246,7 +245,6 @@ class TensorOperator(Operator):
         *,
         grad_fn: str = "",
         variadic: str = "",
-        outputs: int = 1,
         batch: Callable[..., Any] | None = None,
         tangent: Callable[..., Any] | None = None,
         with_directions: Callable[..., Any] | None = None,
@@ -261,7 +259,6 @@ class TensorOperator(Operator):
         self.parameters = _parameters(forward)
         self.tensors = frozenset(gradient)
         self.variadic = variadic
-        self.outputs = outputs
         self.batch = batch
         self.tangent = tangent
         self.with_directions = with_directions
@@ -348,13 +345,8 @@ class TensorOperator(Operator):
             outputs = [save_output(results[n], n) for n in plan.results]
             node.saved = (*node.saved, *outputs)
 
-    def record(self, results: Any, arguments: Sequence[Any]) -> None:
-        """Make the results with a float dtype remember how they came about."""
-        if results.__class__ is not tuple:
-            results = (results,)
-        floating = [result._array.dtype.kind in "fcV" for result in results]
-        if True not in floating:
-            return
+    def node_of(self, results: tuple[Tensor, ...], arguments: Sequence[Any]) -> Any:
+        """The node of results, by the plan for the arguments that need a gradient."""
         edges: list[Any] = []
         needed = []
         for differentiable, argument in zip(self._differentiable, arguments, strict=False):
@@ -378,10 +370,7 @@ class TensorOperator(Operator):
         if self._native is not None and not plan.is_native:
             self._native.add(needed, plan, self._node)
             plan.is_native = True
-        produced = [x if has else None for x, has in zip(results, floating, strict=True)]
-        produce(node, *produced)
-        if library.compiled_more:
-            foresight.foresee(node, produced)
+        return node
 
     def calls_of(self, node: Any, recall: Any) -> Iterable[list[Any]]:
         """The calls that leave such a node."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.node import Node, edge_of, new_node, produce
+from ...autograd.node import Node, edge_of, new_node
 from ...autograd.saved import save, save_output
 from ...backend import foreign_among, is_array
 from ...dispatch.bits import HALF, INTERCEPTED, TRANSFORMED
@@ -295,11 +295,8 @@ class KernelCall(Operator):
         """The outputs, whose dtypes do not depend on those of the inputs."""
         return made
 
-    def record(self, results: tuple[Tensor, ...], arguments: Sequence[Any]) -> None:
-        """Make the results with a float dtype remember how they came about."""
-        floating = [result._array.dtype.kind in "fcV" for result in results]
-        if True not in floating:
-            return
+    def node_of(self, results: tuple[Tensor, ...], arguments: Sequence[Any]) -> Any:
+        """The node of results, which saves what the backward functions of the user read."""
         kernel = self.kernel
         known = dict(zip(kernel.inputs, arguments, strict=True))
         given = {name: x for name, x in known.items() if isinstance(x, Tensor)}
@@ -322,7 +319,7 @@ class KernelCall(Operator):
         }
         node.specs = tuple(self.specs)
         node._output_count = len(results)
-        produce(node, *[x if has else None for x, has in zip(results, floating, strict=True)])
+        return node
 
 
 class _Rule:

@@ -241,7 +241,6 @@ def picking(name: str, forward: Any, grad_fn: str = "") -> TensorOperator:
         forward,
         {"input": _picked_gradient},
         grad_fn=grad_fn,
-        outputs=2,
         batch=_of_samples,
         tangent=tangent_of_picked,
         portable=True,

@@ -300,7 +300,6 @@ def _running(name: str) -> TensorOperator:
         name,
         lambda input, dim: running.run(dim, input),
         {"input": _running_gradient},
-        outputs=2,
         batch=stacked(dim=after_samples),
         tangent=_tangent_of_running,
         takes_half=True,

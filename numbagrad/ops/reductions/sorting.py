@@ -14,6 +14,7 @@ import numpy as np
 from ... import half_precision as half
 from ... import return_types
 from ...autograd.grad_mode import state as grad_mode
+from ...autograd.node import produce
 from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...executor.families import indexing as executor
@@ -33,7 +34,7 @@ from ..indexing.gather import gather, gather_operator
 from ..methods.registry import method
 from ..operators.array_function import array_function
 from ..operators.forward_only import forward_only
-from ..operators.pointwise_operator import leave_without_gradient
+from ..operators.pointwise_operator import without_gradient
 from ..operators.tensor_operator import TensorOperator
 from ..views.view import reshape, unsafe_view
 from .extremum import picked, picking
@@ -405,7 +406,7 @@ def _chosen(
 ) -> Any:
     results = [new_tensor(values)]
     if grad_mode.enabled and input._requires_grad:
-        leave_without_gradient("unique", results[0], (input,))
+        produce(without_gradient("unique", (input,)), results[0])
     if with_inverse:
         results.append(new_tensor(inverse))
     if with_counts:

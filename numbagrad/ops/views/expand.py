@@ -56,7 +56,7 @@ def expand(input: Tensor, *sizes: Any, implicit: bool = False) -> Tensor:
     if not sizes:
         raise nothing_given("expand")
     shape = sizes_of(sizes)
-    return _expand.wrap(_expanded(input._array, shape), input, (shape,))
+    return _expand.launch(_expanded(input._array, shape), input, (shape,))
 
 
 @method()

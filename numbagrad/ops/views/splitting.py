@@ -21,7 +21,7 @@ from ..arguments.kinds import Ints, takes
 from ..arguments.shapes import as_int, dimension, sizes_of
 from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
-from ..operators.view_operator import MultiViewOperator
+from ..operators.view_operator import ViewOperator
 from .join import cat, stack
 from .parts import by_key, part, slice_view
 
@@ -72,12 +72,13 @@ def _unbound(input: Array, dim: int) -> tuple[Array, ...]:
     return tuple(views)
 
 
-_unbind = MultiViewOperator(
+_unbind = ViewOperator(
     "unbind",
     _unbound,
     lambda grad, input_shape, dim: stack(
         _several(grad, [_without(input_shape, dim)] * input_shape[dim]), dim
     ),
+    several=True,
     batch=stacked(dim=after_samples),
 )
 
@@ -86,9 +87,9 @@ def _together(grad: Any, input_shape: tuple[int, ...], sizes: Sequence[int], dim
     return cat(_several(grad, [with_size(input_shape, dim, size) for size in sizes]), dim)
 
 
-_split = MultiViewOperator("split", _pieces, _together, batch=stacked(dim=after_samples))
-_split_with_sizes = MultiViewOperator(
-    "split_with_sizes", _pieces, _together, batch=stacked(dim=after_samples)
+_split = ViewOperator("split", _pieces, _together, several=True, batch=stacked(dim=after_samples))
+_split_with_sizes = ViewOperator(
+    "split_with_sizes", _pieces, _together, several=True, batch=stacked(dim=after_samples)
 )
 #: Their pieces share memory without autograd knowing: what is written is not seen by the others.
 _unsafe_split, _unsafe_split_with_sizes = [
@@ -122,7 +123,7 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
     if not isinstance(split_size_or_sections, int):
         return split_with_sizes(input, split_size_or_sections, dim)
     sizes, dim = _equal_sizes("split", input, split_size_or_sections, dim)
-    return _split.wrap(_pieces(input._array, sizes, dim), input, (sizes, dim))
+    return _split.launch(_pieces(input._array, sizes, dim), input, (sizes, dim))
 
 
 def _equal_sizes(name: str, input: Tensor, size: int, dim: int) -> tuple[tuple[int, ...], int]:
@@ -186,7 +187,7 @@ def _given_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[tuple[int, 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces of one dimension, all but the last of one size."""
     sizes, dim = _chunk_sizes(input, chunks, dim)
-    return _split.wrap(_pieces(input._array, sizes, dim), input, (sizes, dim))
+    return _split.launch(_pieces(input._array, sizes, dim), input, (sizes, dim))
 
 
 def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> tuple[tuple[int, ...], int]:

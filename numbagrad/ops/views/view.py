@@ -72,7 +72,7 @@ def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Ten
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
-    return _view.wrap(made, input, (sizes,))
+    return _view.launch(made, input, (sizes,))
 
 
 @method()
@@ -87,9 +87,9 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     if array.__class__ is not np.ndarray or array.flags.c_contiguous or not array.size:
         made = array.reshape(sizes)
         if made.base is array or made.base is array.base or array.size == 0:
-            return _view.wrap(made, input, (sizes,))
+            return _view.launch(made, input, (sizes,))
     elif shows(array.shape, array.strides, sizes):
-        return _view.wrap(array.reshape(sizes), input, (sizes,))
+        return _view.launch(array.reshape(sizes), input, (sizes,))
     return unsafe_view(input, sizes)
 
 
@@ -117,7 +117,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.view(other.shape)``."""
     array, shape = input._array, other._array.shape
     if array.shape == shape:  # then it is one, however it lies
-        return _view.wrap(array.view(), input, (shape,))
+        return _view.launch(array.view(), input, (shape,))
     return view(input, shape)
 
 
@@ -273,7 +273,7 @@ def t(input: Tensor) -> Tensor:
     array = input._array
     if array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {array.ndim}D")
-    return _t.wrap(array.T, input, ())
+    return _t.launch(array.T, input, ())
 
 
 @method()
@@ -285,7 +285,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     rank = array.ndim
     dim0, dim1 = dimension(rank, dim0), dimension(rank, dim1)
     made = array.swapaxes(dim0, dim1) if rank else array.view()
-    return _transpose.wrap(made, input, (dim0, dim1))
+    return _transpose.launch(made, input, (dim0, dim1))
 
 
 swapdims = method("swapdims")(transpose)
@@ -306,7 +306,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
         raise nothing_given("permute")
     array = input._array
     order = _order(array.ndim, sizes_of(dims))
-    return _permute.wrap(array.transpose(order), input, (order,))
+    return _permute.launch(array.transpose(order), input, (order,))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -466,7 +466,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
         return layers.ask(unsqueeze, [input, dim])
     array = input._array
     dim = dimension(array.ndim + 1, dim)
-    return _unsqueeze.wrap(_unsqueezed(array, dim), input, (dim,))
+    return _unsqueeze.launch(_unsqueezed(array, dim), input, (dim,))
 
 
 @method()
@@ -481,7 +481,7 @@ def squeeze(input: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
         dim = dimension(len(shape), dim)
         if shape and shape[dim] == 1:
             shape = (*shape[:dim], *shape[dim + 1 :])
-        return _squeeze_dim.wrap(input._array.reshape(shape), input, (shape,))
+        return _squeeze_dim.launch(input._array.reshape(shape), input, (shape,))
     if dim is NOT_GIVEN:
         return _squeeze(input, tuple([size for size in shape if size != 1]))
     if isinstance(dim, (tuple, list)):
