@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.writes.inplace import apply_inplace
 from ...backend import foreign
 from ...dtype import float64
 from ...ops.arguments.check import checked
 from ...ops.arguments.requirements import is_complex_number
 from ...ops.creation.filled import empty, empty_like, zeros_like
+from ...ops.methods.variants import Choice, activation
 from ...ops.operators.pointwise_operator import pointwise
 from ...ops.pointwise.functions import sigmoid, tanh
 from ...ops.pointwise.selection import prelu, where
@@ -37,66 +37,86 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _activation(name: str, input: Tensor, *scalars: Any, inplace: bool = False) -> Tensor:
-    """The operator ``name``; ``inplace`` writes the result over the input."""
-    if inplace:
-        return apply_inplace(input, pointwise(name), (input, *scalars))
-    return pointwise(name)(input, *scalars)
-
-
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
+@activation(pointwise("relu"))
+def relu(input: Tensor) -> Choice:
     """``max(x, 0)``."""
-    return _activation("relu", input, inplace=inplace)
+    return pointwise("relu"), (input,)
 
 
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+@activation(pointwise("hardtanh"), "input", "0.0", "6.0")
+def relu6(input: Tensor) -> Choice:
     """``min(max(x, 0), 6)``."""
-    return hardtanh(input, 0.0, 6.0, inplace)
+    return pointwise("hardtanh"), (input, 0.0, 6.0)
 
 
-def hardtanh(
-    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
-) -> Tensor:
+@activation()
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Choice:
     """``x`` limited to [min_val, max_val]."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return _activation("hardtanh", input, float(min_val), float(max_val), inplace=inplace)
+    return pointwise("hardtanh"), (input, float(min_val), float(max_val))
 
 
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+@activation(pointwise("leaky_relu"), when="negative_slope.__class__ is float")
+def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Choice:
     """``x`` where positive, else ``negative_slope * x``."""
-    if negative_slope.__class__ is not float:
-        negative_slope = real_number("leaky_relu", negative_slope, "negative_slope", 2)
-    return _activation("leaky_relu", input, negative_slope, inplace=inplace)
+    slope = real_number("leaky_relu", negative_slope, "negative_slope", 2)
+    return pointwise("leaky_relu"), (input, slope)
 
 
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+@activation()
+def threshold(input: Tensor, threshold: float, value: float) -> Choice:
     """``x`` where it is above the threshold, else ``value``."""
     if is_complex_number(threshold):
         threshold = real_number("threshold", threshold, "threshold", 2)
     if is_complex_number(value):
         value = real_number("threshold", value, "value", 3)
-    return _activation("threshold", input, threshold, value, inplace=inplace)
+    return pointwise("threshold"), (input, threshold, value)
 
 
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+@activation(pointwise("elu"), "input", "alpha", "1.0", "1.0", when="alpha.__class__ is float")
+def elu(input: Tensor, alpha: float = 1.0) -> Choice:
     """``x`` where positive, else ``alpha * (exp(x) - 1)``."""
-    if alpha.__class__ is not float:
-        alpha = real_number("elu", alpha, "alpha", 2)
-    return _activation("elu", input, alpha, 1.0, 1.0, inplace=inplace)
+    return pointwise("elu"), (input, real_number("elu", alpha, "alpha", 2), 1.0, 1.0)
 
 
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
+@activation(pointwise("selu"))
+def selu(input: Tensor) -> Choice:
     """Scaled ELU with the constants of Klambauer et al., "Self-Normalizing Neural Networks"."""
-    return _activation("selu", input, inplace=inplace)
+    return pointwise("selu"), (input,)
 
 
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+@activation()
+def celu(input: Tensor, alpha: float = 1.0) -> Choice:
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``."""
     alpha = real_number("celu", alpha, "alpha", 2)
     if alpha == 0:
         raise RuntimeError("celu(): argument 'alpha' (position 2) cannot be 0 for CELU")
-    return _activation("celu", input, alpha, inplace=inplace)
+    return pointwise("celu"), (input, alpha)
+
+
+@activation(pointwise("silu"))
+def silu(input: Tensor) -> Choice:
+    """``x * sigmoid(x)``."""
+    return pointwise("silu"), (input,)
+
+
+@activation(pointwise("mish"))
+def mish(input: Tensor) -> Choice:
+    """``x * tanh(softplus(x))``."""
+    return pointwise("mish"), (input,)
+
+
+@activation(pointwise("hardsigmoid"))
+def hardsigmoid(input: Tensor) -> Choice:
+    """``x / 6 + 1 / 2`` limited to [0, 1]."""
+    return pointwise("hardsigmoid"), (input,)
+
+
+@activation(pointwise("hardswish"))
+def hardswish(input: Tensor) -> Choice:
+    """``x * hardsigmoid(x)``."""
+    return pointwise("hardswish"), (input,)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -122,16 +142,6 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
     first, second = input.chunk(2, dim)
     return first * sigmoid(second)
-
-
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * sigmoid(x)``."""
-    return _activation("silu", input, inplace=inplace)
-
-
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * tanh(softplus(x))``."""
-    return _activation("mish", input, inplace=inplace)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -165,16 +175,6 @@ def tanhshrink(input: Tensor) -> Tensor:
             "convert the input with .to(dtype)"
         )
     return pointwise("tanhshrink")(input)
-
-
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x / 6 + 1 / 2`` limited to [0, 1]."""
-    return _activation("hardsigmoid", input, inplace=inplace)
-
-
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * hardsigmoid(x)``."""
-    return _activation("hardswish", input, inplace=inplace)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:

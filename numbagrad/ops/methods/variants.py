@@ -2,8 +2,9 @@
 
 All follow from one definition: a pointwise operator, whose parameters are its operands, or a
 function under `variants` that says for its arguments which operator computes, and on which
-operands. What every variant does with the two stands here once; its source is put together from the
-parameters, so that a call costs what it would if it was written by hand.
+operands; under `activation` it becomes a function with the option ``inplace``. What every variant
+does with the two stands here once; its source is put together from the parameters, so that a call
+costs what it would if it was written by hand.
 """
 
 from __future__ import annotations
@@ -112,6 +113,10 @@ _ENDS = {
             return write_out(name, out, operator, operands)"""
     + _CALL,
     "method": _CALL,
+    "activation": """
+        if inplace:
+            return apply_inplace({first}, operator, operands)"""
+    + _CALL,
     "in place": """
         if operator.__class__ is PointwiseOperator:
             return apply_inplace({first}, operator, operands)
@@ -136,7 +141,7 @@ def _code(
     """
     when, operands = usual or ("", ())
     keywords = (*options, "out") if kind == "function" else options
-    given = (*positional, *[f"{x}={x}" for x in options])
+    given = (*[x for x in positional if x != "inplace"], *[f"{x}={x}" for x in options])
     words = {
         "defaults": ", ".join([f"default_{x}" for x in keywords]),
         "parameters": ", ".join((*positional, *([f"*{more}"] if more else ["*"][: len(keywords)]),
@@ -335,9 +340,14 @@ def choosing_variant(
     when: str = "",
     operands: tuple[str, ...] = (),
 ) -> Any:
-    """The same of a function that returns an operator and its operands, see `variants`."""
+    """The same of a function that returns an operator and its operands, see `variants`.
+
+    The kind "activation" is a function with the option ``inplace`` instead of ``out``.
+    """
     signature = inspect.signature(choose)
     taken = list(signature.parameters.values())
+    if kind == "activation":
+        taken.append(inspect.Parameter("inplace", taken[0].kind, default=False))
     called = taken[0].name == "called"
     made = _variant(
         kind, name, signature.replace(parameters=taken[called:]), choose, usual, when=when,
@@ -348,7 +358,32 @@ def choosing_variant(
     made.__annotations__.pop("called", None)
     if kind == "function":
         made.__annotations__["out"] = "Tensor | None"
+    if kind == "activation":
+        made.__module__ = choose.__module__.rpartition(".")[0]  # the namespace that users see
+        made.__annotations__["inplace"] = "bool"
     return made
+
+
+def activation(
+    usual: PointwiseOperator | None = None, *operands: str, when: str = ""
+) -> Callable[[Callable[..., Choice]], Callable[..., Tensor]]:
+    """Decorate a function that returns an operator and its operands: it takes ``inplace`` then.
+
+    Args:
+        usual: the operator for arguments of which ``when`` holds, and that are not written.
+        operands: its operands, each a parameter or a number; by default all parameters.
+        when: a condition on the arguments.
+    """
+
+    def decorate(choose: Callable[..., Choice]) -> Callable[..., Tensor]:
+        condition = f"not inplace and {when}" if when else "not inplace"
+        made: Callable[..., Tensor] = choosing_variant(
+            "activation", choose.__name__, choose, usual, condition,
+            operands or tuple(inspect.signature(choose).parameters),
+        )  # fmt: skip
+        return made
+
+    return decorate
 
 
 def variants(
