@@ -19,7 +19,7 @@ import numpy as np
 from .backend import backend_for
 from .device import device as Device
 from .executor import capture
-from .executor.builtin import launcher, make_builtin, runtime
+from .executor.builtin import make_launcher, runtime
 from .executor.cache import library
 from .executor.cache.deferred import Deferred
 from .native.layout import DrawTable
@@ -77,7 +77,7 @@ def _small_kernel(name: str) -> Callable[..., None] | None:
     address = library.hand_written("kernels.random.mt19937", name, _REALS, fastmath=())
     table = DrawTable()
     table.runtime, table.kernel = runtime().address, address
-    made = _small_kernels[name] = make_builtin(name, launcher("draw", "random_fill"), table)
+    made = _small_kernels[name] = make_launcher(name, table, "draw", "random_fill")
     return made
 
 

@@ -68,7 +68,7 @@ def tensor(*shape: int, requires_grad: bool = False) -> Any:
 
 def direct(name: str, module: str, table: np.ndarray) -> Callable[..., Any]:
     """A launcher that others go on to, as a builtin of its own."""
-    return builtin.make_builtin(name, builtin.launcher(name, module), table)
+    return builtin.make_launcher(name, table, name, module)
 
 
 def written(target: Any) -> Callable[[], None]:
@@ -103,8 +103,8 @@ def pointwise_arrays() -> Iterator[Case]:
     multiply = pointwise("mul").program
     for other in (b, 2.0, column):
         _resolved(multiply, a, other)
-    yield Case("contiguous", lambda: multiply.call(a, b), ["launch.pointwise"], watched=[a, b])
-    yield Case("number", lambda: multiply.call(a, 2.0), ["launch.pointwise"], watched=[a])
+    yield Case("contiguous", lambda: multiply.launch(a, b), ["launch.pointwise"], watched=[a, b])
+    yield Case("number", lambda: multiply.launch(a, 2.0), ["launch.pointwise"], watched=[a])
     general = direct("pointwise_general", "broadcast", multiply.table().record)
     yield Case("broadcast", lambda: general(a, column), ["broadcast.pointwise_general"])
     yield Case("missing kernel", lambda: _missed(multiply, a), ["launch.pointwise"])
@@ -116,14 +116,14 @@ def pointwise_arrays() -> Iterator[Case]:
 
 def _resolved(program: Any, *arrays: Any) -> None:
     try:
-        program.call(*arrays)
+        program.launch(*arrays)
     except builtin.LaunchMiss as miss:
         program.resolve(miss, arrays)
 
 
 def _missed(program: Any, a: np.ndarray) -> Any:
     try:
-        return program.call(a, "none")
+        return program.launch(a, "none")
     except builtin.LaunchMiss as miss:
         return miss.args
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import numbagrad
-from numbagrad.executor.builtin import launcher
+from numbagrad.executor.builtin import launcher_address
 from numbagrad.executor.cache import deferred, library
 
 #: How many allocations fail, one after another. Not all that follow: CPython 3.11 tries for ever to
@@ -124,7 +124,7 @@ def launchers() -> dict[int, str]:
 
     found = {}
     for module, function in allocation_cases.all_launchers():
-        address = launcher(function, module, compiling=False)
+        address = launcher_address(function, module, compiling=False)
         if address:
             found[address] = f"{module}.{function}"
     return found

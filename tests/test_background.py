@@ -223,10 +223,10 @@ def test_the_usual_launchers_are_requested_when_the_first_one_is_missing(asked, 
     monkeypatch.setattr(library, "_addresses", {})
     monkeypatch.setattr(library, "_stored", lambda x: None if x in contents else stored(x))
     builtin._request_usual.cache_clear()
-    builtin.launcher("inside", "copying")  # which is there, or in no way special
+    builtin.launcher_address("inside", "copying")  # which is there, or in no way special
     asked.clear()
     builtin._request_usual.cache_clear()
-    assert builtin.launcher("launch_hand_written", "array_launch")
+    assert builtin.launcher_address("launch_hand_written", "array_launch")
     assert asked == [function for function, _ in builtin._USUAL]
 
 

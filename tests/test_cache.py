@@ -562,7 +562,7 @@ def test_a_process_with_a_warm_cache_compiles_nothing_and_does_not_import_numba(
 _STEP = (
     "import numpy\n"
     "import numbagrad as torch\n"
-    "from numbagrad.executor.builtin import launcher\n"
+    "from numbagrad.executor.builtin import launcher_address\n"
     "w = torch.ones(4, 4, requires_grad=True)\n"
     "@torch.compile\n"
     "def step(x):\n"
@@ -577,7 +577,7 @@ _STEP = (
     "names = [('pointwise', 'launch'), ('pointwise_general', 'broadcast'), "
     "('matmul', 'matmul_launch'), ('reduce_all', 'reduction_launch'), "
     "('reduce', 'reduction_launch'), ('along', 'rowwise_launch')]\n"
-    "print([name for name, module in names if launcher(name, module, compiling=False)])\n"
+    "print([name for name, module in names if launcher_address(name, module, compiling=False)])\n"
 )
 
 

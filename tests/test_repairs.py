@@ -61,7 +61,7 @@ def test_pointwise(code, operands):
     program = pointwise_program()
     into = len(operands) == 3
     stuck = Stuck(code)
-    program.call = program.into = stuck
+    program.launch = program.launch_into = stuck
     with pytest.raises(
         RuntimeError, match=r"product: internal error.*MISS_.*ndarray\(shape=\(3, 2"
     ):
@@ -72,7 +72,7 @@ def test_pointwise(code, operands):
 def test_pointwise_kernels(monkeypatch):
     program = pointwise_program()
     monkeypatch.setattr(PointwiseProgram, "_compile", lambda self, key, into: None)
-    program.call = Stuck(KEY)
+    program.launch = Stuck(KEY)
     with pytest.raises(RuntimeError, match="the kernel of signature 0x1234 again"):
         program.resolve(LaunchMiss(KEY), (X, 2.5))
 
@@ -80,7 +80,7 @@ def test_pointwise_kernels(monkeypatch):
 def test_reductions(monkeypatch):
     program = ReductionProgram(Reduction("total", "add"))
     monkeypatch.setattr(reduction.ReductionProgram, "_compile", lambda self, key, array: None)
-    program.call = Stuck(KEY)
+    program.launch = Stuck(KEY)
     with pytest.raises(RuntimeError, match=r"total: internal error.*dtype=float32\), 3, False"):
         program.run(X, 3, False)
 
@@ -89,7 +89,7 @@ def test_rows(monkeypatch):
     program = RowDefinition("rows", lambda x, dim: x - x.amax(dim, keepdim=True))
     monkeypatch.setattr(rowwise.RowwiseProgram, "_compile", lambda self, key, stored: None)
     for code in (KEY, rowwise.rowwise.MISS_CONTIGUOUS):
-        program.call = Stuck(code)
+        program.launch = Stuck(code)
         with pytest.raises(RuntimeError, match="rows: internal error"):
             program.run(0, X)
 

@@ -219,7 +219,7 @@ class Backward:
         """
         if all([gradient is not None for gradient in gradients]):
             if self.direct is None and (found := self.together.direct) is not None:
-                self.direct = found.call
+                self.direct = found.launch
             return self.together.run(gradients, kept, numbers)  # type: ignore[arg-type]
         chosen = [k for k, gradient in enumerate(gradients) if gradient is not None]
         if self.single and (self.linear or len(chosen) < 2):

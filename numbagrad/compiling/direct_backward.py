@@ -1,4 +1,4 @@
-"""The backward of a compiled function as one builtin, where it is one program and nothing else.
+"""The backward of a compiled function as one launcher, where it is one program and nothing else.
 
 ``backward.py`` asks here for the walk from all results. Gradients that lie otherwise than expected,
 or are missing, and programs that are long, draw numbers or may raise, are left to ``Walk.run``.
@@ -6,13 +6,13 @@ or are missing, and programs that are long, draw numbers or may raise, are left 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..codegen.record import row_of, write_list
-from ..executor.builtin import launcher, make_builtin
+from ..executor.builtin import make_launcher
 from ..executor.cache.deferred import Deferred
 from ..native.c_structures import slot_offset
 from ..native.compiled_call_layout import BackwardTable, CompiledNodeSlots, Incoming, Saved
@@ -32,7 +32,7 @@ _SLOTS = {
 
 
 def is_ready() -> bool:
-    """Whether the builtin is compiled; counts the calls that had to do without."""
+    """Whether the launcher is compiled; counts the calls that had to do without."""
     return _launchers.ready()
 
 
@@ -53,7 +53,7 @@ class DirectBackward:
         gradients: for each input which result its gradient is, or None.
 
     Attributes:
-        call: ``call(node, *gradients)``, which returns None for what it leaves to Python.
+        launch: ``launch(node, *gradients)``, which returns None for what it leaves to Python.
     """
 
     def __init__(
@@ -79,8 +79,7 @@ class DirectBackward:
             write_list(table.saved, _saved(program, len(roots), reads)),
             write_list(table.gradients, results),
         )  # fmt: skip
-        address = launcher("backward", "compiled_backward")
-        self.call: Callable[..., Any] = make_builtin("backward", address, table)
+        self.launch = make_launcher("backward", table, "backward", "compiled_backward")
 
 
 def _saved(program: Program, first: int, reads: Sequence[int]) -> list[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""The call of a captured call as one builtin, for those whose effects are few.
+"""The call of a captured call as one launcher, for those whose effects are few.
 
 ``captured_call.py`` asks here. Writes, results that are whole and one node are described for
 ``native/compiled_call.py`` in the table that ``replay.py`` fills with what has to hold. What else a
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..codegen.record import row_of, write_list
-from ..executor.builtin import launcher, make_builtin
+from ..executor.builtin import make_launcher
 from ..executor.cache.deferred import Deferred
 from ..native.compiled_call_layout import CompiledNode, Returned, Switch, TensorPosition
 from ..program.program import Program
@@ -63,15 +63,15 @@ class DirectCall:
         self._call: Callable[..., Any] | None = None
 
     def of(self, settings: tuple[Any, ...]) -> Callable[..., Any] | None:
-        """The builtin, for calls with the settings for which the call was captured.
+        """The launcher, for calls with the settings for which the call was captured.
 
         None if there is none, or not yet: it is compiled when a program has made many calls.
         """
         if self._call is None and self._possible and _launchers.ready():
             self._possible = self._describe(settings)
             if self._possible:
-                address = launcher("call", "compiled_call")
-                self._call = make_builtin("compiled", address, self._replay.table)
+                table = self._replay.table
+                self._call = make_launcher("compiled", table, "call", "compiled_call")
         return self._call
 
     def _describe(self, settings: tuple[Any, ...]) -> bool:

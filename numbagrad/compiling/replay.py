@@ -1,7 +1,7 @@
 """The compiled way through a captured call whose reachable are what they were.
 
 ``call_capture.py`` knows, in Python, all that has to hold for a program. What it last found to
-hold is written into the tables of ``native/replay.py`` here, whose builtins then see in a
+hold is written into the tables of ``native/replay.py`` here, whose launchers then see in a
 microsecond that nothing has changed. For anything else they say so, and the Python code decides.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.record import row_of, write_list
-from ..executor.builtin import launcher, make_builtin
+from ..executor.builtin import make_launcher
 from ..executor.plan.operations import Array
 from ..native.compiled_call_layout import CallTable
 from ..native.replay_layout import Argument, Kept, Known, Passed, Result, Version
@@ -81,12 +81,12 @@ class Replay:
         self.holds: Callable[..., bool | None] = _never
         self.run: Callable[..., tuple[Array, ...]] | None = None
 
-    def _make_builtins(self) -> Callable[..., bool | None]:
-        """Make the builtins; returns ``holds``. Functions called once do not wait for this."""
+    def _make_launchers(self) -> Callable[..., bool | None]:
+        """Make the launchers; returns ``holds``. Functions called once do not wait for this."""
         self.table.runtime = described_runtime().address
         if self._native is not None:
-            self.run = make_builtin("replay", launcher("replay", "replay"), self.table)
-        return make_builtin("holds", launcher("holds", "replay"), self.table)
+            self.run = make_launcher("replay", self.table, "replay", "replay")
+        return make_launcher("holds", self.table, "holds", "replay")
 
     def forget(self) -> None:
         """Leave every call to Python."""
@@ -130,7 +130,7 @@ class Replay:
         for name in _LISTS:
             self._kept.append(write_list(getattr(self.table, name), lists[name]))
         if self._holds is None:
-            self._holds = self._make_builtins()
+            self._holds = self._make_launchers()
         self.holds = self._holds
         self._times += 1
         self.table.known = self._times  # last: other threads call

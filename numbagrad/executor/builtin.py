@@ -1,4 +1,4 @@
-"""Compiled functions as CPython builtins, and the tables they read.
+"""Launchers: compiled functions as CPython builtins, and the tables they read.
 
 A launcher (``numbagrad/native/launch.py``) becomes callable from Python as an ordinary builtin
 whose ``self`` is an ndarray of 64-bit words: the table of one operator. Calling it costs what
@@ -87,12 +87,15 @@ def _described(operand: Any) -> str:
     return type_name(operand)
 
 
-def make_builtin(name: str, address: int, table: Record | np.ndarray) -> Callable[..., Any]:
-    """A builtin that calls the fastcall function at ``address``, whose self is a table's words."""
-    return new_builtin(name, address, table.words if isinstance(table, Record) else table)
+def make_launcher(
+    name: str, table: Record | np.ndarray, function: str, module: str = "launch"
+) -> Callable[..., Any]:
+    """The launcher that is a function of ``numbagrad/native/<module>.py``, with a table's words."""
+    words = table.words if isinstance(table, Record) else table
+    return new_builtin(name, launcher_address(function, module), words)
 
 
-def launcher(function: str, module: str = "launch", compiling: bool = True) -> int:
+def launcher_address(function: str, module: str = "launch", compiling: bool = True) -> int:
     """Address of a launcher of ``numbagrad/native/<module>.py``.
 
     Without ``compiling`` it is 0 if neither this process nor the disk cache has it.

@@ -17,7 +17,7 @@ from numpy import ndarray
 from ..backend import foreign, shared_by
 from ..native.array_launch_layout import HandWrittenTable
 from . import capture
-from .builtin import at_hand, launcher, make_builtin, runtime
+from .builtin import at_hand, make_launcher, runtime
 from .cache import library
 from .mode import NATIVE
 
@@ -93,14 +93,13 @@ class HandWrittenKernel:
         return False
 
     def _launcher(self) -> Callable[..., bool]:
-        """The builtin that runs the kernel, made if need be."""
+        """The launcher that runs the kernel, made if need be."""
         run = self._run
         if run is None:
             table = HandWrittenTable()
             table.runtime = runtime().address
             table.kernel = self.address
-            address = launcher("launch_hand_written", "array_launch")
-            run = self._run = make_builtin(self.name, address, table)
+            run = self._run = make_launcher(self.name, table, "launch_hand_written", "array_launch")
         return run
 
     def _run_directly(self, total: int, launch_args: tuple[Any, ...]) -> None:

@@ -241,7 +241,7 @@ class Linear(Operator):
             _add.run_into(made, [made, bias])
             return convert(made, input.dtype)
         try:
-            _addition.into(made, bias, made)
+            _addition.launch_into(made, bias, made)
         except LaunchMiss:
             if made.dtype.kind == "c":
                 return None

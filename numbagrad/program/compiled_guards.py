@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.record import row_of, write_list
-from ..executor.builtin import launcher, make_builtin, runtime
+from ..executor.builtin import make_launcher, runtime
 from ..native import guard_layout as words
 from ..native.c_structures import changes_are_counted
 from ..native.guard_layout import GuardTable
@@ -125,4 +125,4 @@ class Guards:
         table.runtime = runtime().address
         table.versioned = changes_are_counted()
         self._tables = write_list(table.containers, rows), addresses, head_words
-        self.unchanged = make_builtin("unchanged", launcher("unchanged", "guards"), table)
+        self.unchanged = make_launcher("unchanged", table, "unchanged", "guards")

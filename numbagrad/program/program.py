@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..codegen.record import WORD_BYTES, row_of, write_list
-from ..executor.builtin import launcher, make_builtin, runtime
+from ..executor.builtin import launcher_address, make_launcher, runtime
 from ..executor.cache import library
 from ..executor.capture import Outdated
 from ..executor.families.indexing import view_at
@@ -275,8 +275,8 @@ class Program:
         table.runtime = runtime().address
         entries = write_list(table.launches, launches), write_list(table.patches, patches)
         table.long = sum(launch.work for launch in part.launches) > _LONG
-        address = launcher("run_program", "program")
-        part.run = make_builtin("run_program", address, table)
+        address = launcher_address("run_program", "program")
+        part.run = make_launcher("run_program", table, "run_program", "program")
         part.slots = tuple(slots)
         part.table = table
         part.native = NativeRun(address, table, part.slots)

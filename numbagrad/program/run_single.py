@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..executor.builtin import described, launcher
+from ..executor.builtin import described, launcher_address
 from ..executor.cache import library
 from ..executor.plan import result_forms
 from ..executor.plan.operations import Array, Operation, Product
@@ -101,7 +101,7 @@ def _uses_launcher(name: str, module: str = "launch") -> bool:
 
 def _is_there(name: str, module: str) -> bool:
     """Whether a launcher need not be compiled."""
-    return launcher(name, module, compiling=False) != 0
+    return launcher_address(name, module, compiling=False) != 0
 
 
 def _is_short(operands: tuple[Any, ...]) -> bool:

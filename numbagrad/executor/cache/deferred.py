@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 
-from ..builtin import described, launcher
+from ..builtin import described, launcher_address
 from ..mode import NATIVE
 from . import library
 
@@ -44,7 +44,9 @@ class Deferred:
         if not self._asked_disk:
             self._asked_disk = True
             functions = self.functions.items()
-            on_disk = all([launcher(name, module, compiling=False) for name, module in functions])
+            on_disk = all(
+                [launcher_address(name, module, compiling=False) for name, module in functions]
+            )
         if on_disk or self._are_compiled():
             with library.lock:
                 if not self.installed:

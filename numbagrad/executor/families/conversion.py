@@ -120,7 +120,7 @@ def convert(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any,
 def _launch(array: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     conversion = program()
     try:
-        conversion.into(array, made)
+        conversion.launch_into(array, made)
     except LaunchMiss as miss:
         if "c" in (array.dtype.kind, made.dtype.kind):
             return _convert_complex(array, made)

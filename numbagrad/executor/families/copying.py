@@ -14,7 +14,7 @@ import numpy as np
 
 from ...backend import on_host
 from ...native.array_launch_layout import ReadTable
-from ..builtin import launcher, make_builtin, runtime
+from ..builtin import make_launcher, runtime
 from ..cache import library
 from ..cache.deferred import Deferred
 
@@ -82,13 +82,13 @@ def _reading_table(kernel: str) -> ReadTable:
 
 
 def _install() -> None:
-    copies.inside = make_builtin("inside", launcher("inside", "copying"), runtime())
-    copies.join = make_builtin("join", launcher("join", "copying"), runtime())
-    copies.read_rows = make_builtin(
-        "read_rows", launcher("read_rows", "copying"), _reading_table("index_select")
+    copies.inside = make_launcher("inside", runtime(), "inside", "copying")
+    copies.join = make_launcher("join", runtime(), "join", "copying")
+    copies.read_rows = make_launcher(
+        "read_rows", _reading_table("index_select"), "read_rows", "copying"
     )
-    copies.read_elements = make_builtin(
-        "read_elements", launcher("read_elements", "copying"), _reading_table("gather")
+    copies.read_elements = make_launcher(
+        "read_elements", _reading_table("gather"), "read_elements", "copying"
     )
 
 

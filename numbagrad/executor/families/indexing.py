@@ -18,7 +18,7 @@ from ...dtype import from_numpy, name_of
 from ...native.array_launch_layout import VIEW_DIMENSIONS, ViewTable
 from ...native.c_structures import numpy_function
 from .. import capture
-from ..builtin import at_hand, launcher, make_builtin
+from ..builtin import at_hand, make_launcher
 from ..hand_written import HandWrittenKernel
 from ..memory.arrays import scalar
 from ..mode import NATIVE
@@ -39,7 +39,7 @@ def _native_view() -> Callable[..., Array]:
     table.new_from_descriptor = numpy_function(_NEW_FROM_DESCRIPTOR_SLOT)
     table.set_base = numpy_function(_SET_BASE_SLOT)
     table.array_type = id(np.ndarray)
-    return make_builtin("strided_view", launcher("strided_view", "array_launch"), table)
+    return make_launcher("strided_view", table, "strided_view", "array_launch")
 
 
 class _View:

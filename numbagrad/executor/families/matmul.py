@@ -20,9 +20,8 @@ from ..builtin import (
     LaunchMiss,
     Repairs,
     at_hand,
-    launcher,
     leave_to_capture,
-    make_builtin,
+    make_launcher,
     runtime,
 )
 from ..cache import library
@@ -50,14 +49,14 @@ def _launcher() -> tuple[Callable[..., Array], MatmulTable]:
         table.divide = library.hand_written(*divide)
 
     pool.when_sharing(prepare_to_share, divide)
-    return make_builtin("matmul", launcher("matmul", "matmul_launch"), table), table
+    return make_launcher("matmul", table, "matmul", "matmul_launch"), table
 
 
 @library.remembered
 def _launcher_with_tangent() -> Callable[..., tuple[Array, Array]]:
     """The launcher of a product with its tangent, which few programs need."""
-    address = launcher("matmul_and_tangent", "matmul_launch")
-    return make_builtin("matmul_and_tangent", address, _launcher()[1])
+    table = _launcher()[1]
+    return make_launcher("matmul_and_tangent", table, "matmul_and_tangent", "matmul_launch")
 
 
 def _compile(key: int, dtype: str) -> None:

@@ -1,7 +1,7 @@
 """Pointwise operators on ndarrays: one compiled kernel a signature, found by a native launcher.
 
 Called by ``ops/operators/pointwise_operator.py``. A ``PointwiseProgram`` holds the formula of one
-operator; its ``call`` attribute is the compiled launcher, which raises ``LaunchMiss`` with the key
+operator; its ``launch`` attribute is the launcher, which raises ``LaunchMiss`` with the key
 of a signature it has no kernel for. ``resolve`` then promotes dtypes, prints the formula, compiles,
 and calls again.
 """
@@ -29,9 +29,9 @@ from ..builtin import (
     LaunchMiss,
     Repairs,
     at_hand,
-    launcher,
+    launcher_address,
     leave_to_capture,
-    make_builtin,
+    make_launcher,
     runtime,
 )
 from ..cache import library
@@ -74,17 +74,17 @@ class PointwiseProgram:
     """One formula, and the kernels compiled for its signatures.
 
     Attributes:
-        call: ``call(*operands) -> ndarray`` (a tuple for several outputs), operands being ndarrays
-            and Python numbers. Raises ``LaunchMiss``; pass that to :meth:`resolve`.
-        into: the same with a last argument, the ndarray to write.
+        launch: ``launch(*operands) -> ndarray`` (a tuple for several outputs), operands being
+            ndarrays and Python numbers. Raises ``LaunchMiss``; pass that to :meth:`resolve`.
+        launch_into: the same with a last argument, the ndarray to write.
         rules: what it says of dtypes (``DtypeRules``), once the formula is traced; its fields are
             given as ``result`` and by name.
         refuses_zero_divisors: whether integers raise if the second input has a zero.
     """
 
     __slots__ = (
-        "name", "formula", "rules", "refuses_zero_divisors", "call", "into", "grain", "met",
-        "_make_formula", "_make_rules", "_tables", "_is_set_up",
+        "name", "formula", "rules", "refuses_zero_divisors", "launch", "launch_into", "grain",
+        "met", "_make_formula", "_make_rules", "_tables", "_is_set_up",
     )  # fmt: skip
 
     #: The class of ``rules``.
@@ -110,8 +110,8 @@ class PointwiseProgram:
         self.formula: Formula | None = None
         self._tables: tuple[KernelTable, KernelTable] | None = None
         self._is_set_up = False
-        self.call: Callable[..., Any] = self._first_call
-        self.into: Callable[..., Any] = self._first_into
+        self.launch: Callable[..., Any] = self._first_launch
+        self.launch_into: Callable[..., Any] = self._first_launch_into
 
     @property
     def outputs(self) -> int:
@@ -119,7 +119,7 @@ class PointwiseProgram:
         return len(self.prepare().outputs)
 
     def table(self, into: bool = False) -> KernelTable | None:
-        """The table that ``call`` (or ``into``) reads; None if that is not the launcher alone."""
+        """The table of ``launch`` or ``launch_into``; None if that is not the launcher alone."""
         self._set_up()
         return None if self._tables is None or self.refuses_zero_divisors else self._tables[into]
 
@@ -142,7 +142,7 @@ class PointwiseProgram:
         direct.pointwise(self, operands[:-1], operands[-1])
 
     def _without_launcher(self, into: bool) -> Callable[..., Any]:
-        """Python for ``call`` or ``into``, which does the same."""
+        """Python for ``launch`` or ``launch_into``, which does the same."""
         way = self._write_directly if into else self._call_directly
         return _looking_for_zeros(way) if self.refuses_zero_divisors else way
 
@@ -150,7 +150,7 @@ class PointwiseProgram:
         """The launcher, for a call whose miss was repaired; Python as long as one is missing."""
         if code == native_layout.MISS_GENERAL and not runtime().general:
             return self._without_launcher(into)
-        return self.into if into else self.call
+        return self.launch_into if into else self.launch
 
     def _set_up(self) -> None:
         """Make the launchers, when the operator is first called outside of a recording."""
@@ -158,28 +158,29 @@ class PointwiseProgram:
         with library.lock:
             if self._is_set_up:
                 return
-            call: Callable[..., Any] = self._call_directly
-            into: Callable[..., Any] = self._write_directly
+            launch: Callable[..., Any] = self._call_directly
+            launch_into: Callable[..., Any] = self._write_directly
             if NATIVE:
                 outputs = len(formula.outputs)
                 tables = (
                     KernelTable(outputs, self.grain),
                     KernelTable(outputs, self.grain, into=True),
                 )
-                launch = launcher("pointwise")
                 self._tables = tables
-                call = make_builtin(self.name, launch, tables[0].record)
-                into = make_builtin(self.name, launch, tables[1].record)
-            self.call = _looking_for_zeros(call) if self.refuses_zero_divisors else call
-            self.into = _looking_for_zeros(into) if self.refuses_zero_divisors else into
+                launch, launch_into = [
+                    make_launcher(self.name, table.record, "pointwise") for table in tables
+                ]
+            if self.refuses_zero_divisors:
+                launch, launch_into = _looking_for_zeros(launch), _looking_for_zeros(launch_into)
+            self.launch, self.launch_into = launch, launch_into
             self._is_set_up = True
 
-    def _first_call(self, *operands: Any) -> Any:
-        way = self.call if self._leave_or_set_up() else self._without_launcher(into=False)
+    def _first_launch(self, *operands: Any) -> Any:
+        way = self.launch if self._leave_or_set_up() else self._without_launcher(into=False)
         return way(*operands)
 
-    def _first_into(self, *operands: Any) -> Any:
-        way = self.into if self._leave_or_set_up() else self._without_launcher(into=True)
+    def _first_launch_into(self, *operands: Any) -> Any:
+        way = self.launch_into if self._leave_or_set_up() else self._without_launcher(into=True)
         way(*operands)
 
     def _leave_or_set_up(self) -> bool:
@@ -198,22 +199,22 @@ class PointwiseProgram:
             return None
         self._tables[0].clear()
         try:
-            self.call(*operands)
+            self.launch(*operands)
         except LaunchMiss as miss:
             return miss.args[0] if miss.args[0] >= 0 else None
         return None
 
     def run(self, *operands: Any) -> Any:
-        """``call``, and what it takes where the launcher says no."""
+        """``launch``, and what it takes where the launcher says no."""
         try:
-            return self.call(*operands)
+            return self.launch(*operands)
         except LaunchMiss as miss:
             return self.resolve(miss, operands)
 
     def write(self, *operands: Any) -> None:
-        """``into``, and what it takes where the launcher says no."""
+        """``launch_into``, and what it takes where the launcher says no."""
         try:
-            self.into(*operands)
+            self.launch_into(*operands)
         except LaunchMiss as miss:
             self.resolve(miss, operands, into=True)
 
@@ -274,7 +275,7 @@ class PointwiseProgram:
         """Operands that the launcher can take, or the error that says why there are none."""
         inputs = operands[:-1] if into else operands
         if code == native_layout.MISS_GENERAL:
-            address = launcher(*_GENERAL)
+            address = launcher_address(*_GENERAL)
             runtime().general = address
             return operands
         if code == native_layout.MISS_OPERAND:
@@ -355,12 +356,12 @@ class PointwiseProgram:
         return kernel_source(self.name, formula, inputs, outputs, compute.name, flat, streamed)
 
 
-def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
-    """``call``, but raising torch's error for integers divided by zero."""
+def _looking_for_zeros(launch: Callable[..., Any]) -> Callable[..., Any]:
+    """``launch``, but raising torch's error for integers divided by zero."""
 
     def divide(x: Any, y: Any, *output: Any) -> Any:
         kinds = _kind(x), _kind(y)
-        if kinds != ("b", "b") and set(kinds) <= set("iub"):  # the call refuses two booleans
+        if kinds != ("b", "b") and set(kinds) <= set("iub"):  # the launch refuses two booleans
             if y.__class__ is np.ndarray:
                 if not isinstance(x, np.ndarray) or x.size:
                     capture.check(_refuse_zero_divisors, y)
@@ -369,7 +370,7 @@ def _looking_for_zeros(call: Callable[..., Any]) -> Callable[..., Any]:
                     raise RuntimeError("ZeroDivisionError")
         # Arrays under a transformation are divided further down, where they are plain ones; those
         # of another backend are its own affair.
-        return call(x, y, *output)
+        return launch(x, y, *output)
 
     return divide
 

@@ -2,7 +2,7 @@
 
 Called by ``ops/reductions/reduction.py``. A ``Reduction`` says what is computed: a formula for
 every element, how two partial results combine, and a formula for the result. A ``ReductionProgram``
-is one of them for one requested dtype; its ``call`` attribute is the compiled launcher.
+is one of them for one requested dtype; its ``launch`` attribute is the compiled launcher.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ from ..builtin import (
     LaunchMiss,
     Repairs,
     at_hand,
-    launcher,
     leave_to_capture,
-    make_builtin,
+    make_launcher,
 )
 from ..cache import library
 from ..mode import NATIVE
@@ -106,24 +105,24 @@ class ReductionProgram:
     """A reduction with a requested dtype (or None), and the kernels compiled for its signatures.
 
     Attributes:
-        call: ``call(array, mask, keepdim, shift=None, parameters=None) -> ndarray``, where bit d of
-            ``mask`` says that dimension d is reduced. Raises ``LaunchMiss``; pass that to
+        launch: ``launch(array, mask, keepdim, shift=None, parameters=None) -> ndarray``, where bit
+            d of ``mask`` says that dimension d is reduced. Raises ``LaunchMiss``; pass that to
             :meth:`resolve` with the arguments.
     """
 
-    __slots__ = ("definition", "requested", "call", "_table", "_formulas")
+    __slots__ = ("definition", "requested", "launch", "_table", "_formulas")
 
     def __init__(self, definition: Reduction, requested: DType | None = None):
         self.definition = definition
         self.requested = requested
         self._table: KernelTable | None = None
         self._formulas: tuple[Formula | None, Formula | None] | None = None
-        self.call: Callable[..., Array] = self._first_call if NATIVE else self._call_directly
+        self.launch: Callable[..., Array] = self._first_launch if NATIVE else self._call_directly
 
     #: How many arrays a call returns.
     outputs = 1
 
-    def _first_call(self, *arguments: Any) -> Array:
+    def _first_launch(self, *arguments: Any) -> Array:
         leave_to_capture()
         function = "reduce_all" if self.outputs == 1 else "reduce"
         if not at_hand(function, "reduction_launch"):
@@ -133,12 +132,13 @@ class ReductionProgram:
                 table = KernelTable(self.outputs, reduction_layout.GRAIN)
                 self._install(function, table)
                 self._table = table
-        return self.call(*arguments)
+        return self.launch(*arguments)
 
     def _install(self, function: str, table: KernelTable) -> None:
-        """Make a launcher of this program what ``call`` is."""
-        address = launcher(function, "reduction_launch")
-        self.call = make_builtin(self.definition.name, address, table.record)
+        """Make a launcher of this program what ``launch`` is."""
+        self.launch = make_launcher(
+            self.definition.name, table.record, function, "reduction_launch"
+        )
 
     def resolve(self, miss: LaunchMiss, *arguments: Any) -> Array:
         """Compile what a call missed, and call again; arrays of another backend go to that."""
@@ -154,7 +154,7 @@ class ReductionProgram:
             elif not self._repair(repairs, code, arguments):
                 return self._call_directly(*arguments)
             try:
-                return self.call(*arguments)
+                return self.launch(*arguments)
             except LaunchMiss as again:
                 code = again.args[0]
 
@@ -230,9 +230,9 @@ class ReductionProgram:
         return from_parts(self.run(reduced, 1 << 1, False).reshape(*shape, 2))
 
     def run(self, *arguments: Any) -> Array:
-        """``call``, and what it takes where a kernel is missing."""
+        """``launch``, and what it takes where a kernel is missing."""
         try:
-            return self.call(*arguments)
+            return self.launch(*arguments)
         except LaunchMiss as miss:
             return self.resolve(miss, *arguments)
 

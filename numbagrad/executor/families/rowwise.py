@@ -1,7 +1,7 @@
 """Definitions over rows, as softmax, and scans on ndarrays: one kernel a dtype and dimension.
 
-Called by ``ops/reductions/softmax.py`` and ``ops/reductions/scan.py``. A program's ``call``
-attribute is the compiled launcher; ``run`` compiles what it misses and makes inputs contiguous
+Called by ``ops/reductions/softmax.py`` and ``ops/reductions/scan.py``. A program's ``launch``
+attribute is the launcher; ``run`` compiles what it misses and makes inputs contiguous
 first.
 """
 
@@ -31,9 +31,8 @@ from ..builtin import (
     LaunchMiss,
     Repairs,
     at_hand,
-    launcher,
     leave_to_capture,
-    make_builtin,
+    make_launcher,
 )
 from ..cache import library
 from ..mode import NATIVE
@@ -53,7 +52,7 @@ class RowwiseProgram:
     """A kernel family along one dimension; subclasses say its source and dtypes.
 
     Attributes:
-        call: ``call(dim, *arrays) -> ndarray``, or a tuple of them. Raises ``LaunchMiss``.
+        launch: ``launch(dim, *arrays) -> ndarray``, or a tuple of them. Raises ``LaunchMiss``.
     """
 
     outputs = 1
@@ -61,26 +60,25 @@ class RowwiseProgram:
     def __init__(self, name: str):
         self.name = name
         self._table: KernelTable | None = None
-        self.call: Callable[..., Any] = self._first_call if NATIVE else self._call_directly
+        self.launch: Callable[..., Any] = self._first_launch if NATIVE else self._call_directly
 
-    def _first_call(self, *arguments: Any) -> Any:
+    def _first_launch(self, *arguments: Any) -> Any:
         leave_to_capture()
         if not at_hand("along", "rowwise_launch"):
             return self._call_directly(*arguments)
         with library.lock:
             if self._table is None:
                 table = KernelTable(self.outputs, rowwise.GRAIN)
-                launch = launcher("along", "rowwise_launch")
-                self.call = make_builtin(self.name, launch, table.record)
+                self.launch = make_launcher(self.name, table.record, "along", "rowwise_launch")
                 self._table = table
-        return self.call(*arguments)
+        return self.launch(*arguments)
 
     def run(self, dim: int, *arrays: Array) -> Any:
-        """``call``, whatever is missing; ``dim`` counts from 0."""
+        """``launch``, whatever is missing; ``dim`` counts from 0."""
         repairs = None
         while True:
             try:
-                return self.call(dim, *arrays)
+                return self.launch(dim, *arrays)
             except LaunchMiss as miss:
                 key = miss.args[0]
             if (where := shared_by(self.name, arrays)) is not None:

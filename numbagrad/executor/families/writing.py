@@ -16,7 +16,7 @@ import numpy as np
 
 from ...native.layout import TYPES
 from ...native.write_layout import WriteTable
-from ..builtin import launcher, make_builtin, runtime
+from ..builtin import make_launcher, runtime
 from ..cache import library
 from ..cache.deferred import Deferred
 from ..hand_written import HandWrittenKernel
@@ -57,13 +57,12 @@ library.when_forgetting(_forget)
 
 
 def _install() -> None:
-    address = launcher("write_at", "writing")
     for name in _NAMES:
         table = _tables[name] = WriteTable()
         table.runtime = runtime().address
         table.grain = _GRAIN
         table.of_rows = int(name in ("index_add", "scatter_rows"))
-        writers[name] = make_builtin(name, address, table)
+        writers[name] = make_launcher(name, table, "write_at", "writing")
 
 
 _launchers = Deferred({"write_at": "writing"}, _install)

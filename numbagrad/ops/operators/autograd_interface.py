@@ -35,7 +35,7 @@ _add = pointwise("add")
 def _add_in_place(a: Tensor, b: Tensor) -> Tensor:
     """``_add.into(a, (a, b))``: the engine does this for every parameter."""
     try:
-        _add.write(a, a, b)
+        _add.launch_into(a, a, b)
     except LaunchMiss:
         if sparse.are_among((a, b)):
             made: Tensor | None = sparse.WRITES["add"](a, a, b)

@@ -150,7 +150,7 @@ class _Chain:
     def run(self, operands: list[Any]) -> list[Tensor] | None:
         """The outputs of the kernel; None as long as it is not worth compiling."""
         try:
-            made = self.operator.program.call(*operands)
+            made = self.operator.program.launch(*operands)
         except LaunchMiss as miss:
             made = self._compiled(miss, operands)
         if made is None:

@@ -1,6 +1,6 @@
 """The compiled way from Tensors to Tensors, for programs whose tensors are small.
 
-``pointwise_operator.py`` and the families ask here for the builtins of ``native/``, which make
+``pointwise_operator.py`` and the families ask here for the launchers of ``native/``, which make
 Tensors and nodes by themselves. This file tells them where the slots of those objects are, keeps
 the recipes for the nodes of an operator, and decides when compiling them pays. Until then, and
 without a compiler, Python code does the same.
@@ -22,7 +22,7 @@ from ...autograd.node import UNRECORDED, Node, edge_of, new_node, next_sequence_
 from ...autograd.saved import SavedInput, SavedOutput, save
 from ...autograd.writes import inplace
 from ...codegen.record import array_of
-from ...executor.builtin import launcher, make_builtin, runtime
+from ...executor.builtin import launcher_address, make_launcher, runtime
 from ...executor.cache.deferred import Deferred
 from ...executor.families.pointwise import PointwiseProgram
 from ...native import layout
@@ -34,7 +34,7 @@ _new = object.__new__
 
 
 class PointwiseState(Node):
-    """The slots of the node of a pointwise operator: the builtins fill them."""
+    """The slots of the node of a pointwise operator: launchers fill them."""
 
     __slots__ = ("rule", "numbers", "restore")
 
@@ -53,16 +53,16 @@ class OperatorState(Node):
 
 
 def ready() -> bool:
-    """Whether the builtins of pointwise operators, ``attach`` and ``repeated`` are to be used."""
+    """Whether the launchers of pointwise operators, ``attach`` and ``repeated`` are to be used."""
     return _of_formulas.ready()
 
 
 def operators_ready() -> bool:
-    """Whether the builtins of views and of operators that are no formula are to be used."""
+    """Whether the launchers of views and of operators that are no formula are to be used."""
     return _of_operators.ready()
 
 
-# --- what the builtins must know of objects -------------------------------------------------------
+# --- what launchers must know of objects ----------------------------------------------------------
 
 #: For each record of slots in the runtime block: a class, and what its slots are called there.
 _SLOTS: dict[str, tuple[type, dict[str, str]]] = {
@@ -155,8 +155,8 @@ def described_runtime() -> layout.Runtime:
 def _install() -> None:
     """Have launchers take the places of Python in ``calls``."""
     block = described_runtime()
-    calls.attach = make_builtin("attach", launcher("attach", "pointwise_operator"), block)
-    calls.repeated = make_builtin("repeated", launcher("repeated", "pointwise_operator"), block)
+    calls.attach = make_launcher("attach", block, "attach", "pointwise_operator")
+    calls.repeated = make_launcher("repeated", block, "repeated", "pointwise_operator")
 
 
 _of_formulas = Deferred(
@@ -244,7 +244,7 @@ def gradient_launcher(
 
 
 def writing_launcher(program: PointwiseProgram) -> Callable[..., None] | None:
-    """``write(output, *operands)`` of an operator; None if it is left to Python."""
+    """``launch_into(output, *operands)`` of an operator; None if it is left to Python."""
     return _native(program, "pointwise_into", into=True)
 
 
@@ -254,8 +254,8 @@ def _native(
     table = program.table(into)
     if table is None:
         return None
-    table.record.launcher = launcher("pointwise")
-    return make_builtin(program.name, launcher(function, "pointwise_operator"), table.record)
+    table.record.launcher = launcher_address("pointwise")
+    return make_launcher(program.name, table.record, function, "pointwise_operator")
 
 
 def _packed(positions: Sequence[int], bits: int = layout.POSITION_BITS) -> int:
@@ -335,7 +335,7 @@ def view_launcher(
         raise ValueError(f"{name}: a view that keeps so many values has no compiled node")
     _KEPT_ALIVE.append(python)
     recipe.python = id(python)
-    return make_builtin(name, launcher("views" if several else "view", "tensor_operator"), recipe)
+    return make_launcher(name, recipe, "views" if several else "view", "tensor_operator")
 
 
 @functools.lru_cache(maxsize=1)
@@ -378,7 +378,7 @@ class OperatorLauncher:
         if not has_gradients:
             self._recipes = _without_nodes()
             self._table.recipes = self._recipes.ctypes.data
-        self.launch = make_builtin(name, launcher("operator", "tensor_operator"), self._table)
+        self.launch = make_launcher(name, self._table, "operator", "tensor_operator")
 
     def add(self, needed: Sequence[bool], plan: Any, node_class: type[Node]) -> None:
         """Let nodes for these arguments that need a gradient be made natively from now on."""

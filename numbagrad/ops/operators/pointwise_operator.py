@@ -81,8 +81,8 @@ class PointwiseOperator(Operator):
     layers = COMPLEX | TRANSFORMED | INTERCEPTED
 
     __slots__ = (
-        "definition", "name", "launch", "program", "recorded", "write", "variants", "_recipes",
-        "_rules", "_node", "_tangents", "__weakref__",
+        "definition", "name", "launch", "launch_into", "program", "recorded", "variants",
+        "_recipes", "_rules", "_node", "_tangents", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, definition: PointwiseDefinition, formula: Any = None):
@@ -110,8 +110,8 @@ class PointwiseOperator(Operator):
         #: ``launch(*operands, recording)``: the result; if it requires grad but has no node, that
         #: is still to be recorded. Compiled as soon as that pays. Raises ``LaunchMiss``.
         self.launch: Callable[..., Tensor] = self._launch_in_python
-        #: ``write(output, *operands)``: what ``into`` does, if the kernel is there.
-        self.write: Callable[..., None] = self._write_in_python
+        #: ``launch_into(output, *operands)``: what ``into`` does, if the kernel is there.
+        self.launch_into: Callable[..., None] = self._launch_into_in_python
 
     def _launch_in_python(self, *arguments: Any) -> Tensor:
         if native_launchers.ready():
@@ -134,7 +134,7 @@ class PointwiseOperator(Operator):
             elif operand.__class__ is ndarray:
                 raise LaunchMiss(MISS_OPERAND)  # which is refused by ``check_operands``
             arrays.append(operand)
-        return new_tensor(self.program.call(*arrays), needed and recording and self.recorded)
+        return new_tensor(self.program.launch(*arrays), needed and recording and self.recorded)
 
     @property
     def formula(self) -> Any:
@@ -331,7 +331,7 @@ class PointwiseOperator(Operator):
     def into(self, output: Tensor, operands: tuple[Any, ...]) -> None:
         """Write the result into ``output``, without recording. Its version is counted up."""
         try:
-            self.write(output, *operands)
+            self.launch_into(output, *operands)
         except LaunchMiss:
             check_operands(self.name, operands)
             if True in map(is_complex, (output, *operands)):
@@ -354,17 +354,17 @@ class PointwiseOperator(Operator):
         """``run`` into an array that is there already."""
         self.program.write(*arrays, output)
 
-    def _write_in_python(self, output: Tensor, *operands: Any) -> None:
+    def _launch_into_in_python(self, output: Tensor, *operands: Any) -> None:
         if native_launchers.ready():
             found = native_launchers.writing_launcher(self.program)
             if found is not None:
-                self.write = found
+                self.launch_into = found
                 found(output, *operands)
                 return
         if any([x.__class__ is ndarray for x in operands]):
             raise LaunchMiss(MISS_OPERAND)  # which is refused by ``check_operands``
         before_write(output)
-        self.program.into(*map(_array_of, operands), output._array)
+        self.program.launch_into(*map(_array_of, operands), output._array)
         tensors.bump_version(output)
 
 

@@ -1,6 +1,6 @@
-"""A program called with Tensors: one builtin that makes the arrays of its results and runs it.
+"""A program called with Tensors: one launcher that makes the arrays of its results and runs it.
 
-``composite_pair.py`` uses it for its programs. The builtin is ``replay`` of ``native/replay.py``
+``composite_pair.py`` uses it for its programs. The launcher is ``replay`` of ``native/replay.py``
 with nothing to check and nothing to put back.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.record import row_of, write_list
-from ...executor.builtin import at_hand, launcher, make_builtin
+from ...executor.builtin import at_hand, make_launcher
 from ...executor.plan.operations import Array, may_raise
 from ...native.replay_layout import Passed, ReplayTable, Result
 from ...program import timing
@@ -56,7 +56,7 @@ class ProgramCall:
             self._free.append(native)
 
     def _run_first(self, recording: bool, *tensors: Tensor) -> tuple[Array, ...]:
-        """Run a program of which the builtin is not there yet, and look whether it is by now."""
+        """Run a program of which the launcher is not there yet, and look whether it is by now."""
         native = self._take()
         try:
             made = native.run(recording, *tensors)
@@ -135,7 +135,7 @@ def describe(table: ReplayTable, program: Program, arguments: int) -> Any:
 
 
 class _Native:
-    """One program and its builtin; Python runs it while another process compiles that."""
+    """One program and its launcher; Python runs it while another process compiles that."""
 
     __slots__ = ("program", "run", "long", "is_compiled", "_kept", "_table")
 
@@ -151,13 +151,13 @@ class _Native:
         self._look()
 
     def _look(self, at_once: bool = False) -> None:
-        """Use the builtin if it is there, or wanted ``at_once``."""
+        """Use the launcher if it is there, or wanted ``at_once``."""
         if at_once or at_hand("replay", "replay"):
-            self.run = make_builtin("composite", launcher("replay", "replay"), self._table)
+            self.run = make_launcher("composite", self._table, "replay", "replay")
             self.is_compiled = True
 
     def _run_in_python(self, recording: bool, *tensors: Tensor) -> tuple[Array, ...]:
-        # The builtin has the error for tensors that were taken away from a node.
+        # The launcher has the error for tensors that were taken away from a node.
         self._look(at_once=len(tensors) != len(self.program.given))
         if self.is_compiled:
             return self.run(recording, *tensors)

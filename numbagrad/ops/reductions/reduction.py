@@ -193,7 +193,7 @@ class LinearReduction(Operator):
         if array.__class__ is Transformed:
             return self.compute((input, mask, keepdim, dtype))
         try:
-            made = program.call(array, mask, keepdim)
+            made = program.launch(array, mask, keepdim)
         except LaunchMiss:
             return self.compute((input, mask, keepdim, dtype))
         if input._requires_grad and grad_mode.enabled and made.dtype.kind in "fcV":
