@@ -181,7 +181,13 @@ def inplace() -> Iterator[Case]:
     reset, observe = written(target), seen(target)
     target.add_(other).add_(2)
     yield Case(
-        "output", lambda: add.write(target, target, other), name, python, watched, reset, observe
+        "output",
+        lambda: add.launch_into(target, target, other),
+        name,
+        python,
+        watched,
+        reset,
+        observe,
     )
 
     def fresh() -> None:
@@ -189,7 +195,13 @@ def inplace() -> Iterator[Case]:
         target._version_cell = None
 
     yield Case(
-        "first write", lambda: add.write(target, target, 2), name, python, watched, fresh, observe
+        "first write",
+        lambda: add.launch_into(target, target, 2),
+        name,
+        python,
+        watched,
+        fresh,
+        observe,
     )
     yield Case(
         "method", lambda: target.add_(other) is target, name, python, watched, reset, observe
@@ -197,7 +209,7 @@ def inplace() -> Iterator[Case]:
 
     def missed() -> Any:
         try:
-            return add.write(target, "none")
+            return add.launch_into(target, "none")
         except builtin.LaunchMiss as miss:
             return miss.args
 
@@ -207,7 +219,7 @@ def inplace() -> Iterator[Case]:
 
     def refused() -> Any:
         try:
-            return add.write(inside, inside, 1)
+            return add.launch_into(inside, inside, 1)
         except builtin.LaunchMiss as miss:
             return miss.args
 

@@ -130,7 +130,7 @@ class UserKernel:
         given = backward if isinstance(backward, (list, tuple)) else (backward,)
         self.rules = tuple([_Rule(self, each) for each in given if each is not None])
         node = _camel_case(self.name) + "Backward"
-        self._node: Any = type(node, (KernelNode,), {"__slots__": ()})
+        self._node: Any = type(node, (UserKernelNode,), {"__slots__": ()})
 
     def _count_of_inputs(self) -> int:
         """How many of the parameters are inputs."""
@@ -215,7 +215,7 @@ class UserKernel:
 
     def call_for(self, arguments: tuple[Any, ...], specs: Sequence[Spec]) -> tuple[Tensor, ...]:
         """Outputs of the given shapes and dtypes, recorded where an input requires grad."""
-        results: tuple[Tensor, ...] = KernelCall(self, specs)(*arguments)
+        results: tuple[Tensor, ...] = UserKernelCall(self, specs)(*arguments)
         return results
 
     def _launch(self, *arrays: Any) -> None:
@@ -243,7 +243,7 @@ class UserKernel:
         return f"{self.name}({', '.join(described)})"
 
 
-class KernelCall(Operator):
+class UserKernelCall(Operator):
     """A kernel whose outputs have these shapes and dtypes; under ``vmap`` one sample at a time.
 
     Of half precision are only what it is given and what it returns: users' loops see float32.
@@ -367,7 +367,7 @@ class _Rule:
         self.kernel = UserKernel(function, again, name=name, outputs=tuple(self.writes))
 
 
-class KernelNode(Node):
+class UserKernelNode(Node):
     """The node of a kernel; subclasses are named after it."""
 
     __slots__ = ("kernel", "needed", "names", "values", "shapes", "specs", "_output_count")
