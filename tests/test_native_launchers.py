@@ -226,7 +226,7 @@ def test_compiling_waits_until_it_pays(mode, monkeypatch):
     group = deferred.Deferred(
         {"never_compiled": "pointwise_operator"}, lambda: installed.append(True)
     )
-    monkeypatch.setattr(deferred, "launcher", lambda *names, compiling: 0)
+    monkeypatch.setattr(deferred, "launcher_address", lambda *names, compiling: 0)
     assert [group.ready() for _ in range(5)] == [False, False, False, True, True]
     assert installed == [True]
 
