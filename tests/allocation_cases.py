@@ -176,7 +176,7 @@ def inplace() -> Iterator[Case]:
     target, other = torch.ones(300), tensor(300)
     add = pointwise("add")
     name = ["pointwise_operator.pointwise_into"]
-    python = ["_resolve_into", "_write_in_python"]
+    python = ["_resolve_into", "_launch_into_in_python"]
     watched = [target, other]
     reset, observe = written(target), seen(target)
     target.add_(other).add_(2)
@@ -311,7 +311,7 @@ def views() -> Iterator[Case]:
     leaf, plain = tensor(4, 300, requires_grad=True), tensor(4, 300)
     inner = leaf * 2
     one, several = ["tensor_operator.view"], ["tensor_operator.views"]
-    python = ["_leave", "_shared"]
+    python = ["_leave", "_view"]
     watched = [leaf, plain, inner]
 
     def cut(tensor: Any) -> Callable[[], None]:
