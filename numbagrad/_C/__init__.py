@@ -55,6 +55,10 @@ _DISPATCH = (
 )  # fmt: skip
 
 
+#: Parts of TorchScript's graphs: libraries annotate with them, and few ask whether they are there.
+_OF_TORCHSCRIPT = ("Block", "Graph", "Node", "Value")
+
+
 class _WeakTensorRef:
     """A reference to a tensor that does not keep it alive."""
 
@@ -100,6 +104,11 @@ def __getattr__(name: str) -> Any:
         from . import _dispatch
 
         return getattr(_dispatch, name)
+    if name in _OF_TORCHSCRIPT:
+        from ..absent import absent
+
+        made = globals()[name] = absent(f"torch._C.{name}", "there is no TorchScript")
+        return made
     if name in ("_functorch", "_nn"):
         import importlib
 
