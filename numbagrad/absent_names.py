@@ -21,6 +21,11 @@ _BY_REASON = {
         per_tensor_affine per_tensor_symmetric q_per_channel_axis q_per_channel_scales
         q_per_channel_zero_points q_scale q_zero_point quantize_per_channel quantize_per_tensor
         quantize_per_tensor_dynamic""",
+    "there is no TorchScript": """
+        AnyType Argument Block BoolType ClassType ComplexType DictType EnumType FloatType
+        FunctionSchema FutureType Graph InferredType IntType InterfaceType ListType Node NoneType
+        NumberType OptionalType PyObjectType RRefType ScriptMethod ScriptObject StringType
+        TensorType TupleType Type UnionType Value""",
 }  # fmt: skip
 _REASONS = {name: reason for reason, names in _BY_REASON.items() for name in names.split()}
 #: All of them.

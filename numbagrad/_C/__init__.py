@@ -55,8 +55,8 @@ _DISPATCH = (
 )  # fmt: skip
 
 
-#: Parts of TorchScript's graphs: libraries annotate with them, and few ask whether they are there.
-_OF_TORCHSCRIPT = ("Block", "Graph", "Node", "Value")
+#: Parts of TorchScript's graphs, which annotations of libraries name.
+_OF_TORCHSCRIPT = ("Block", "Graph", "Node", "TensorType", "Value")
 
 
 class _WeakTensorRef:
@@ -105,10 +105,9 @@ def __getattr__(name: str) -> Any:
 
         return getattr(_dispatch, name)
     if name in _OF_TORCHSCRIPT:
-        from ..absent import absent
+        from .. import absent_names
 
-        made = globals()[name] = absent(f"torch._C.{name}", "there is no TorchScript")
-        return made
+        return getattr(absent_names, name)
     if name in ("_functorch", "_nn"):
         import importlib
 
