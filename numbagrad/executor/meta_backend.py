@@ -105,7 +105,8 @@ class MetaBackend(PlannedBackend):
     def _downloaded(self, value: Any) -> Any:
         """Zeros in the place of an array, for :meth:`call`: their pages take no memory.
 
-        Square matrices are the identity, which can be solved, inverted and decomposed.
+        Square matrices are the identity, which can be solved, inverted and decomposed, and numbers
+        of int32 are 1, as pivots are rows that are counted from 1.
         """
         if not isinstance(value, MetaArray):
             return super()._downloaded(value)
@@ -114,6 +115,8 @@ class MetaBackend(PlannedBackend):
         made: np.ndarray[Any, Any] = np.ndarray(form.shape, form.dtype, zeros, 0, form.strides)
         if made.ndim > 1 and made.shape[-1] == made.shape[-2] and made.dtype.kind in "fc":
             np.einsum("...ii->...i", made)[...] = 1
+        elif made.dtype == np.int32:
+            made[...] = 1
         return made
 
     def scatter_add(self, output: Any, dim: int, index: Any, source: Any) -> None:
