@@ -287,6 +287,16 @@ def _sum_to(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     return grad if grad._array.shape == shape else grad.sum_to_size(shape)
 
 
+@method("__delitem__")
+def _delitem(self: Tensor, key: Any) -> None:
+    """Elements are not deleted.
+
+    Raises:
+        TypeError: always.
+    """
+    raise TypeError("Tensor does not support deleting items")
+
+
 @method("__setitem__")
 def _setitem(self: Tensor, key: Any, value: Any) -> None:
     """``self[key] = value``: the value is broadcast and cast to the dtype of this tensor."""

@@ -31,6 +31,7 @@ from ...executor.plan.formula_kernels import GRAIN
 from ...formula import trace, where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import Transformed
+from ...warn_once import warn_caller
 from ..operators.array_function import array_function
 from ..operators.pointwise_operator import pointwise
 
@@ -193,11 +194,13 @@ def _as_tuple(key: Any) -> Sequence[Any]:
     if isinstance(key, tuple):
         return key
     if isinstance(key, list) and len(key) < 32:
-        for entry in key:
-            if entry is None or entry is Ellipsis:
-                return key
-            if isinstance(entry, (Tensor, slice, list, tuple, np.ndarray)):
-                return key
+        kinds = (Tensor, slice, list, tuple, np.ndarray)
+        if any([x is None or x is Ellipsis or isinstance(x, kinds) for x in key]):
+            warn_caller(
+                "Using a non-tuple sequence for multidimensional indexing is deprecated; use "
+                "x[tuple(seq)] instead of x[seq]"
+            )
+            return key
     return (key,)
 
 
@@ -240,6 +243,10 @@ def _index_array(array: Array) -> Any:
     if kind == "b":
         return array
     if array.dtype == np.uint8:
+        warn_caller(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+            "instead."
+        )
         return convert(array, np.dtype(bool))
     if array.dtype in (np.int64, np.int32):
         return int(on_host(array)) if array.ndim == 0 else widened(array)
@@ -331,7 +338,13 @@ def _wrapped(index: Array, order: int, size: int, unread: Any) -> Array:
     """Indices counted from 0; ``order`` of the index array and ``size`` are for the error."""
     if index.__class__ is Transformed:
         return index
-    return wrap_indices(index, size, lambda bad: out_of_bounds(bad, order, size), unread)
+
+    def outside(bad: int) -> IndexError:
+        if size:
+            return out_of_bounds(bad, order, size)
+        return IndexError("index is out of bounds for dimension with size 0")
+
+    return wrap_indices(index, size, outside, unread)
 
 
 def wrap_indices(index: Array, size: int, error: Any, unread: Any = None) -> Array:

@@ -8,6 +8,7 @@ from ...dispatch.policies import autocasts
 from ...dtype import finfo, uint8
 from ...number_range import checked_number
 from ...tensor import Tensor
+from ...warn_once import warn_once
 from ..arguments.kinds import Real
 from ..arguments.requirements import require_tensor, require_tensor_or_number
 from ..conversion.dtypes import as_element
@@ -36,6 +37,11 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{condition.dtype}"
+        )
+    if condition.dtype is uint8:
+        warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be "
+            "removed. Use a boolean condition instead."
         )
     return pointwise("where")(condition, input, other)
 
