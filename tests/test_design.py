@@ -1,4 +1,4 @@
-"""The pages for those who work on the library name files and functions that are there."""
+"""Pages for those who work on the library, and the code itself, name what is there."""
 
 from __future__ import annotations
 
@@ -28,6 +28,34 @@ def test_every_file_that_is_named_exists(page):
         if not any((ROOT / room / path).exists() for room in ("", *ROOMS))
         and ("/" in path or path not in names)
     ]  # fmt: skip
+    assert not missing
+
+
+#: A path between grave accents.
+NAMED = re.compile(r"`([\w./]+\.(?:py|md))`")
+
+
+def is_there(named, folder, paths):
+    """Whether a path is one from a folder or from a folder around it, or the end of just one."""
+    around = [folder, *folder.parents][: len(folder.relative_to(ROOT).parts) + 1]
+    if any(str(room / named) in paths for room in (*around, ROOT / "numbagrad")):
+        return True
+    return "/" in named and sum(path.endswith(f"/{named}") for path in paths) == 1
+
+
+def test_every_file_that_the_code_names_exists():
+    """In docstrings and comments, seen from the file that names it."""
+    #: A file of users.
+    of_users = {"hubconf.py"}
+    found = [*files(), *ROOT.glob("*.py"), *(ROOT / "docs").glob("*.md")]
+    paths = {str(path) for path in found}
+    missing = [
+        f"{path.relative_to(ROOT)}: {named}"
+        for path in found
+        if path.suffix == ".py"
+        for named in NAMED.findall(path.read_text())
+        if named not in of_users and not is_there(named, path.parent, paths)
+    ]
     assert not missing
 
 

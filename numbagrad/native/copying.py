@@ -1,8 +1,8 @@
 """Launchers that copy elements into a new ndarray: by an index array, and one array after another.
 
 ``executor/families/copying.py`` installs them as builtins; those that index run the kernels of
-``indexing.py``. Each does the ordinary case, contiguous arrays and indices in range, and returns
-None for all others, which are left to Python. Imported only to compile.
+``kernels/indexing/reads.py``. Each does the ordinary case, contiguous arrays and indices in range,
+and returns None for all others, which are left to Python. Imported only to compile.
 """
 
 from __future__ import annotations

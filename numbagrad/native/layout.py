@@ -1,8 +1,8 @@
 """The tables that launchers read, as records, and the codes in them.
 
 Launchers find fields by their names, and so does the Python code that fills the tables; see
-``record.py``. How objects of CPython and NumPy begin is in ``object_heads.py``. This file must not
-import Numba.
+``codegen/record.py``. How objects of CPython and NumPy begin is in ``object_heads.py``. This file
+must not import Numba.
 """
 
 from ..codegen.record import Nested, Pointer, Record, Word, Words

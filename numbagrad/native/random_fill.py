@@ -1,7 +1,7 @@
 """The launcher that fills a small ndarray with random numbers: a call without ctypes.
 
-``numbagrad/random.py`` installs it for each kernel of ``random_numbers.py`` whose parameters are
-real numbers. Imported only to compile.
+``numbagrad/random.py`` installs it for each kernel of ``kernels/random/mt19937.py`` whose
+parameters are real numbers. Imported only to compile.
 """
 
 from __future__ import annotations

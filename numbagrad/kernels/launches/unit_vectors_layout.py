@@ -1,6 +1,6 @@
 """The words of a program that is run for blocks of unit vectors, one table for each worker.
 
-For Python that fills them and ``repeated.py``; this file must not import Numba.
+For Python that fills them and ``unit_vectors.py``; this file must not import Numba.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Copies of a row beside each other, with which a kernel computes several rows as one run.
 
-Used by kernels that ``pointwise.py`` writes, hence imported only to compile.
+Used by kernels that ``source.py`` writes, hence imported only to compile.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An ordinary store first reads the line it writes to, and pushes another one out of the cache. A
 kernel with a large output therefore computes a block of it in the first cache and has ``stream``
-write whole lines to memory. Imported by the kernels that ``pointwise.py`` prints with
+write whole lines to memory. Imported by the kernels that ``source.py`` prints with
 ``streamed=True``, therefore only when compiling.
 """
 

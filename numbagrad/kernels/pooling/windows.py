@@ -90,7 +90,7 @@ def end_window(start, step, size, count):
 
 
 class Windows(Arguments):
-    """Planes, what is computed of their windows, and the geometry (``pooling_layout.py``)."""
+    """Planes, what is computed of their windows, and the geometry (``layout.py``)."""
 
     output = Elements(element)
     source = Elements(element)

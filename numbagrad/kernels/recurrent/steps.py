@@ -207,7 +207,7 @@ def run_forward(args, lo, hi):
     """All steps of a layer for the sequences ``[lo, hi)``.
 
     Args:
-        args: address of the words of ``recurrent_layout.py``. The gates hold what the input
+        args: address of the words of ``layout.py``. The gates hold what the input
             contributes; the formula leaves there what the backward reads.
         lo, hi: a unit is a sequence. Sequences do not depend on each other.
 
