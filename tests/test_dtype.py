@@ -320,7 +320,7 @@ class TestDevice:
         assert seen == [device("cpu")]
 
 
-@pytest.mark.parametrize("name", ["meta", "mps", "xpu", "hpu", "mtia", "xla"])
+@pytest.mark.parametrize("name", ["mps", "xpu", "hpu", "mtia", "xla"])
 def test_other_devices_of_torch_have_names_and_no_tensors(name):
     where = device(name)
     assert str(where) == name and where != device("cpu") and device(f"{name}:1").index == 1

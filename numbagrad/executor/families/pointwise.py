@@ -303,14 +303,14 @@ class PointwiseProgram:
         arrays = [x for x in inputs if isinstance(x, np.ndarray)]
         codes = [code_of(x, rank) for x in inputs]
         stored = None if output is None else from_numpy(output.dtype)
-        compute, result = self.rules.of(codes, stored)
+        compute, _ = self.rules.of(codes, stored)
         for x in inputs:
             if isinstance(x, int):
                 check_bits(x)
                 if x >= 1 << 63 and all([y.dtype.kind == "b" for y in arrays]):
                     raise no_promotion("Bool")
         fitting = [
-            x if isinstance(x, np.ndarray) else self.rules.fitted(position, x, compute, result)
+            x if isinstance(x, np.ndarray) else self.rules.fitted(position, x, compute, codes)
             for position, x in enumerate(inputs)
         ]
         return (*fitting, *given[len(inputs) :])
@@ -326,7 +326,7 @@ class PointwiseProgram:
         kernel = library.generated(self.name, source, code=code)
         scalar_types = output_types = 0
         for k in range(count):
-            limit = rules.limit(k, compute, result)
+            limit = rules.limit(k, compute, codes[:count])
             scalar_types |= limit.type_num << (native_layout.CODE_BITS * k)
         for j in range(len(formula.outputs)):
             output_types |= result.type_num << (native_layout.CODE_BITS * j)

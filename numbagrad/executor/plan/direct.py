@@ -15,7 +15,7 @@ import numpy as np
 from ... import half_precision as half
 from ...backend import address_of
 from ...dtype import dtype as DType
-from ...dtype import finfo, from_numpy
+from ...dtype import finfo
 from ...kernels.layout import MAX_DIMENSIONS
 from ...native.layout import MISS_LIMIT, MISS_NUMBER, MISS_OPERAND
 from .. import capture
@@ -81,9 +81,7 @@ def pointwise(program: Any, operands: tuple[Any, ...], into: Array | None) -> An
     compute, forms = result_forms.pointwise(program, readable, into)
     if len(forms[0].shape) > MAX_DIMENSIONS:
         raise LaunchMiss(MISS_LIMIT)
-    arrays = _arrays_of(
-        program.rules, readable, len(forms[0].shape), compute, from_numpy(forms[0].dtype)
-    )
+    arrays = _arrays_of(program.rules, readable, len(forms[0].shape), compute)
     if into is None:
         outputs = result_forms.made(forms)
     else:
@@ -109,21 +107,20 @@ def _is_same(array: Array, into: Array | None) -> bool:
     )
 
 
-def _arrays_of(
-    rules: DtypeRules, operands: Sequence[Any], rank: int, compute: DType, result: DType
-) -> list[Any]:
+def _arrays_of(rules: DtypeRules, operands: Sequence[Any], rank: int, compute: DType) -> list[Any]:
     """The operands as kernels read them: numbers as arrays without dimensions.
 
     Raises:
         LaunchMiss: for a number that does not fit its dtype.
     """
-    narrow = rules.rounded([code_of(x, rank) for x in operands])
+    codes = [code_of(x, rank) for x in operands]
+    narrow = rules.rounded(codes)
     arrays = []
     for position, x in enumerate(operands):
         if narrow is not None:
             x = half.converted(np.asarray(x), narrow.numpy)
         made = isinstance(x, np.ndarray)
-        kinds = rules.number(position, compute), rules.limit(position, compute, result)
+        kinds = rules.number(position, compute), rules.limit(position, compute, codes)
         arrays.append(x if made else _number_as(x, *kinds))
     return arrays
 

@@ -156,22 +156,30 @@ class DtypeRules:
         """The dtype as which a Python number in this place reaches the kernel."""
         return bool_ if self.inputs[position] in self.booleans else compute
 
-    def limit(self, position: int, compute: DType, result: DType) -> DType:
-        """The dtype that a number in this place has to fit."""
-        if result.is_half and self.bounded.get(self.inputs[position]) in ("result", "narrow"):
-            return result
+    def limit(self, position: int, compute: DType, codes: Sequence[OperandCode]) -> DType:
+        """The dtype that a number in this place has to fit.
+
+        That to which the result is cast does not count: kernels read numbers as what they compute.
+        """
+        if self.bounded.get(self.inputs[position]) in ("result", "narrow"):
+            result = self.computed(self._common(codes))[1]
+            if result.is_half:
+                return result
         return self.number(position, compute)
 
-    def fitted(self, position: int, value: Any, compute: DType, result: DType) -> Any:
+    def fitted(
+        self, position: int, value: Any, compute: DType, codes: Sequence[OperandCode]
+    ) -> Any:
         """A number in this place as one that fits.
 
         Raises:
             RuntimeError, OverflowError: where there is none.
         """
-        kind = self.limit(position, compute, result)
+        kind = self.limit(position, compute, codes)
         what = self.bounded.get(self.inputs[position])
-        converts = {"narrow": kind.name == "float32", "wide": result.is_half}
-        if what is None or converts.get(what, False):
+        if what is None or (what == "narrow" and kind.name == "float32"):
+            return wrapped_number(value, kind.numpy)
+        if what == "wide" and self.computed(self._common(codes))[1].is_half:
             return wrapped_number(value, kind.numpy)
         return checked_number(value, kind.numpy)
 

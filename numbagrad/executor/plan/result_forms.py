@@ -97,7 +97,7 @@ def pointwise_outputs(
     if not _fit(arrays, into):
         return None
     compute, forms = pointwise(program, inputs, into)
-    result = from_numpy(forms[0].dtype)
+    codes = [code_of(x, rank) for x in inputs]
     rules, whole = program.rules, not compute.is_floating_point
     if program.refuses_zero_divisors and whole:
         return None
@@ -105,7 +105,7 @@ def pointwise_outputs(
         if isinstance(x, np.ndarray):
             continue
         # Where a number has to fit float16, only that is narrower than what is computed in.
-        narrow = rules.limit(position, compute, result).name == "float16" and abs(x) > SAFE
+        narrow = rules.limit(position, compute, codes).name == "float16" and abs(x) > SAFE
         kind = rules.number(position, compute).name
         if narrow or (whole and rules.inputs[position] in rules.weak) or not _is_ordinary(x, kind):
             return None

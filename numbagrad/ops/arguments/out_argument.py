@@ -170,6 +170,8 @@ def call_into(
     read = _tensors_of((*arguments, *keywords.values()))[: rule.reads] if rule.reads else ()
     if len(read) < rule.tensors:
         raise TypeError(f"{name}() takes 'out' with Tensors only; make them of numbers by tensor()")
+    if rule.dtype == "any" and keywords.get("dtype") is None:
+        keywords = {**keywords, "dtype": out.dtype}  # in which it adds up or multiplies, too
     if autocast.settings.enabled:
         results = _without_autocast(function, arguments, keywords)
     else:
@@ -181,8 +183,7 @@ def call_into(
         raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type_name(out)}")
     by_element = rule.elementwise > 0 and len(read) == rule.elementwise
     for result, x in zip(found, outputs, strict=True):
-        may_be_any = rule.dtype == "any" and keywords.get("dtype") is None
-        if may_be_any or (rule.dtype == "truth" and x.dtype in (bool_, uint8)):
+        if rule.dtype == "truth" and x.dtype in (bool_, uint8):
             result = result.to(x.dtype)
         write_result(
             name, result, x, casts=rule.dtype == "casts" or by_element, reads=read,

@@ -32,7 +32,7 @@ from ..arguments.older_orders import rearranged
 from ..arguments.output import write_result
 from ..arguments.requirements import resize_output
 from ..operators.pointwise_operator import PointwiseOperator
-from ..pointwise.arguments import WITHOUT_OUT, check_out_dtype
+from ..pointwise.arguments import SAME_OUT, WITHOUT_OUT, check_out_dtype, check_same_dtype
 from .registry import method
 
 __all__: list[str] = []
@@ -230,11 +230,30 @@ def write_out(name: str, out: Tensor, operator: Any, operands: tuple[Any, ...]) 
         raise RuntimeError(
             f"{operator.name} does not support non-boolean outputs, but out is of {out.dtype}"
         )
+    same = operator.name in SAME_OUT and out.dtype is not operands[0].dtype
+    if same or _casts_result(out, operands):
+        result = operator(*operands)
+        if same:
+            check_same_dtype(operator.name, operands, result, out)
+        read = [x for x in operands if isinstance(x, Tensor)]
+        return write_result(operator.name, result, out, casts=True, reads=read)
     if (shape := _shape_of_output(shapes, out)) != out._array.shape:
         refuse_overlap(out._array, [x._array for x in operands if isinstance(x, Tensor)])
         resize_output(out, shape)
     operator.into(out, operands)
     return out
+
+
+def _casts_result(out: Tensor, operands: tuple[Any, ...]) -> bool:
+    """Whether a result has to be there in its own dtype before it is cast to that of ``out``.
+
+    Kernels cast numbers as they write them, but not those of half precision, which they hold as
+    float32, and if ``out`` is complex they are those of complex operands.
+    """
+    kinds = [x.dtype for x in operands if isinstance(x, Tensor)]
+    if out.dtype.is_complex:
+        return not any([kind.is_complex for kind in kinds])
+    return out.dtype not in kinds and any([kind.is_half for kind in (out.dtype, *kinds)])
 
 
 def _shape_of_output(shapes: list[tuple[int, ...]], out: Tensor) -> tuple[int, ...]:

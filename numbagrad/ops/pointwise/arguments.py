@@ -19,19 +19,30 @@ __all__: list[str] = []
 #: Functions that have no ``out`` in torch.
 WITHOUT_OUT = frozenset("isfinite isinf isnan relu".split())
 
-#: Functions whose ``out`` is of bools, and those whose ``out`` has the dtype of the input.
+#: Functions whose ``out`` is of bools, and those whose ``out`` has the dtype of the result.
 _BOOL_OUT = frozenset("isneginf isposinf signbit".split())
-_SAME_OUT = frozenset(("bitwise_not",))
+SAME_OUT = frozenset(
+    (
+        "abs bitwise_not ceil clamp clamp_max clamp_min floor frac heaviside lerp nan_to_num neg "
+        "round round_decimals sgn sign trunc"
+    ).split()
+)
 
 
 def check_out_dtype(name: str, operands: tuple[Any, ...], out: Tensor) -> None:
     """Raise torch's errors for an ``out`` of another dtype than these functions write."""
     if name in _BOOL_OUT and out._array.dtype.kind != "b":
         raise RuntimeError(f"{name}() does not support non-boolean outputs; got {out.dtype}")
-    if name in _SAME_OUT and out._array.dtype != operands[0]._array.dtype:
-        raise RuntimeError(
-            f"{name}(): expected out of dtype {operands[0].dtype}, but found {out.dtype}"
-        )
+
+
+def check_same_dtype(name: str, operands: tuple[Any, ...], result: Tensor, out: Tensor) -> None:
+    """Raise a RuntimeError unless ``out`` has the dtype of the result.
+
+    An absolute value of complex numbers may be of any real dtype.
+    """
+    of_parts = operands[0].dtype.is_complex and not result.dtype.is_complex
+    if result.dtype is not out.dtype and not of_parts:
+        raise RuntimeError(f"{name}(): expected out of dtype {result.dtype}, but found {out.dtype}")
 
 
 def _kind_of(operand: Any) -> str:
