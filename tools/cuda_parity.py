@@ -244,7 +244,7 @@ def run(family: str, seconds: float, limit: int, few: str) -> Outcome:
     found = re.findall(r"^=*\s*((?:\d+ \w+(?:, )?)+ in [\d.]+s)", said, re.M)
     summary = found[-1] if found else "" if late else f"ended with {process.returncode}, no summary"
     summary = ": ".join([x for x in (late, summary) if x])
-    return Outcome(summary, failures(said), process.returncode == 0, not late)
+    return Outcome(summary, failures(said), process.returncode == 0 and not late, not late)
 
 
 def failures(text: str) -> list[str]:
