@@ -183,8 +183,6 @@ ABSENT = {
             grouped_mm""",
         "torch.nn.utils.rnn": """
             PackedSequence_""",
-        "torch.nn.utils.parametrizations": """
-            orthogonal""",
         "torch.nn.utils.prune": """
             global_unstructured""",
         "torch.autograd": """

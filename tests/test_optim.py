@@ -391,3 +391,46 @@ def test_parameters_whose_gradient_lies_in_another_tensor_are_not_stepped(option
     (holder * 3).sum().backward()
     with pytest.raises(NotImplementedError, match="gradient of this Holder"):
         optimizer.step()
+
+
+def test_hooks_of_every_optimizer_run_around_those_of_one():
+    from numbagrad.optim import optimizer as module
+
+    layer, seen = nn.Linear(2, 1), []
+    optimizer = optim.SGD(layer.parameters(), lr=0.1)
+    before = module.register_optimizer_step_pre_hook(lambda *given: seen.append("all before"))
+    after = module.register_optimizer_step_post_hook(lambda *given: seen.append("all after"))
+    optimizer.register_step_pre_hook(lambda *given: seen.append("before"))
+    optimizer.register_step_post_hook(lambda *given: seen.append("after"))
+    try:
+        optimizer.step()
+    finally:
+        before.remove()
+        after.remove()
+    optimizer.step()
+    assert seen == ["all before", "before", "after", "all after", "before", "after"]
+
+
+def test_a_compiled_step_notices_a_hook_of_every_optimizer():
+    from numbagrad.optim import optimizer as module
+
+    layer, rates = nn.Linear(2, 1), []
+    optimizer = optim.SGD(layer.parameters(), lr=0.1)
+
+    @ng.compile
+    def step(x):
+        optimizer.zero_grad()
+        layer(x).sum().backward()
+        optimizer.step()
+
+    for _ in range(4):
+        step(ng.ones(3, 2))
+    hook = module.register_optimizer_step_pre_hook(lambda *given: rates.append(0.1))
+    try:
+        with pytest.warns(UserWarning, match="a change during the call, of rates"):
+            for _ in range(4):
+                step(ng.ones(3, 2))
+    finally:
+        hook.remove()
+    step(ng.ones(3, 2))
+    assert len(rates) == 4

@@ -44,7 +44,7 @@ def global_settings() -> tuple[Any, ...]:
         return settings
     of_modules = (
         hooks.forward_pre, hooks.forward, hooks.backward_pre, hooks.backward, hooks.parameters,
-        hooks.buffers, hooks.modules,
+        hooks.buffers, hooks.modules, hooks.before_steps, hooks.after_steps,
     )  # fmt: skip
     return *settings, *stack, *[key for table in of_modules for key in table]
 

@@ -64,12 +64,15 @@ class HooksOfEveryModule:
     """The hooks that run for every module; they come before those of the module itself."""
 
     __slots__ = (
-        "any", "backward", "backward_pre", "buffers", "forward", "forward_always_called",
-        "forward_pre", "forward_with_kwargs", "is_full_backward", "modules", "of_calls",
-        "parameters", "registration",
+        "after_steps", "any", "backward", "backward_pre", "before_steps", "buffers", "forward",
+        "forward_always_called", "forward_pre", "forward_with_kwargs", "is_full_backward",
+        "modules", "of_calls", "parameters", "registration",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        #: Hooks of every optimizer, around its steps.
+        self.before_steps = _HooksOfRegistration()
+        self.after_steps = _HooksOfRegistration()
         self.forward_pre = _HooksOfCalls()
         self.forward = _HooksOfCalls()
         self.forward_with_kwargs: OrderedDict[int, bool] = OrderedDict()

@@ -39,8 +39,15 @@ from .inner_functions import _view_as_real as _view_as_real
 from .inner_functions import params_t as params_t
 from .options import Group, Numbers
 from .parameter_group import ParameterGroup, note_all_read
+from .step_hooks import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+    with_hooks,
+)
 
-__all__ = ["Optimizer"]
+__all__ = [
+    "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
+]  # fmt: skip
 
 #: Counters of a parameter after a step, and the numbers of its update.
 Counted = tuple[tuple[Any, ...], Numbers]
@@ -61,35 +68,6 @@ _HOOKS = (
     "_optimizer_state_dict_post_hooks", "_optimizer_load_state_dict_pre_hooks",
     "_optimizer_load_state_dict_post_hooks",
 )  # fmt: skip
-
-
-def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """``step`` of a class with the hooks before and after it."""
-
-    @functools.wraps(step)
-    def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        self._opt_called = True  # schedulers ask whether they come after a step
-        if "_optimizer_step_pre_hooks" not in self.__dict__:  # it wraps one that has the hooks
-            return step(self, *args, **kwargs)
-        if not self._optimizer_step_pre_hooks and not self._optimizer_step_post_hooks:
-            return step(self, *args, **kwargs)
-        arguments: Any = (self, *args)
-        for hook in self._optimizer_step_pre_hooks.values():
-            result = hook(self, arguments, kwargs)
-            if result is None:
-                continue
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise RuntimeError(
-                    f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
-                    f"{result}."
-                )
-            arguments, kwargs = result
-        loss = step(*arguments, **kwargs)
-        for hook in self._optimizer_step_post_hooks.values():
-            hook(self, arguments, kwargs)
-        return loss
-
-    return run
 
 
 class Optimizer:
@@ -141,7 +119,7 @@ class Optimizer:
         if cls.__module__.startswith(package):
             check_constructor(cls, package)
         if "step" in vars(cls):
-            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+            cls.step = with_hooks(cls.step)  # type: ignore[method-assign]
 
     def _make_hooks(self) -> None:
         self._opt_called = False
@@ -462,7 +440,7 @@ class Optimizer:
         return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
-Optimizer.step = _with_hooks(Optimizer.step)  # type: ignore[method-assign]
+Optimizer.step = with_hooks(Optimizer.step)  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

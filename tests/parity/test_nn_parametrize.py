@@ -23,6 +23,14 @@ NORMS = {
     "spectral of a vector": lambda nn: nn.utils.parametrizations.spectral_norm(
         nn.Linear(4, 3), "bias"
     ),
+    "orthogonal, square": lambda nn: nn.utils.parametrizations.orthogonal(nn.Linear(4, 4)),
+    "orthogonal, wide": lambda nn: nn.utils.parametrizations.orthogonal(nn.Linear(4, 3)),
+    "orthogonal, Cayley": lambda nn: nn.utils.parametrizations.orthogonal(
+        nn.Linear(4, 6), orthogonal_map="cayley"
+    ),
+    "orthogonal, no base": lambda nn: nn.utils.parametrizations.orthogonal(
+        nn.Linear(4, 6), use_trivialization=False
+    ),
     "old weight": lambda nn: nn.utils.weight_norm(nn.Linear(4, 3)),
     "old weight as a whole": lambda nn: nn.utils.weight_norm(nn.Linear(4, 3), dim=None),
     "old spectral": lambda nn: nn.utils.spectral_norm(nn.Linear(4, 3), n_power_iterations=2),
@@ -226,3 +234,24 @@ ERRORS = [
 @pytest.mark.parametrize("number", range(len(ERRORS)))
 def test_errors_have_the_text_of_torch(number):
     assert message(numbagrad, ERRORS[number]) == message(torch, ERRORS[number])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda nn, orthogonal: orthogonal(nn.Linear(4, 3), "bias"),
+        lambda nn, orthogonal: orthogonal(nn.Linear(4, 3), "nothing"),
+        lambda nn, orthogonal: orthogonal(nn.Linear(4, 3), orthogonal_map="qr"),
+        lambda nn, orthogonal: setattr(
+            orthogonal(nn.Linear(4, 3)), "weight", nn.Linear(3, 4).weight
+        ),
+        lambda nn, orthogonal: setattr(
+            orthogonal(nn.Linear(4, 4), use_trivialization=False), "weight", nn.Linear(4, 4).weight
+        ),
+    ],
+)
+def test_errors_of_orthogonal_are_those_of_torch(call):
+    def said(library):
+        return message(library, lambda t: call(t.nn, t.nn.utils.parametrizations.orthogonal))
+
+    assert said(numbagrad) == said(torch)

@@ -1,4 +1,4 @@
-"""Parametrizations to register on weights: of given norms, or of spectral norm one."""
+"""Parametrizations to register on weights: orthogonal, of given norms, or of spectral norm one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from .. import functional as F
 from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..functional import weight_normalization as norms
 from ..module import Module
+from .orthogonal_matrices import MAPS, _Orthogonal
 from .parametrize import register_parametrization
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):
@@ -135,3 +136,42 @@ def spectral_norm(
         dim = output_dim(module)
     made = _SpectralNorm(weight, n_power_iterations, dim, eps)
     return register_parametrization(module, name, made)
+
+
+def orthogonal(
+    module: Module,
+    name: str = "weight",
+    orthogonal_map: str | None = None,
+    *,
+    use_trivialization: bool = True,
+) -> Module:
+    """Keep a weight orthogonal, or unitary: its columns, or its rows if fewer, are orthonormal.
+
+    Args:
+        module: the module; it is changed and returned.
+        name: its weight, a matrix or a batch of them.
+        orthogonal_map: "matrix_exp" (by default for square and complex weights), "cayley", or
+            "householder" (by default for others).
+        use_trivialization: whether the weight is multiplied with a matrix of its own, so that
+            "matrix_exp" and "cayley" can be assigned to.
+
+    Raises:
+        ValueError: if there is no such tensor, or it is no matrix, or there is no such map.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.ndim < 2:
+        raise ValueError(
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
+        )
+    if orthogonal_map is None:
+        square = weight.shape[-2] == weight.shape[-1]
+        orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
+    if orthogonal_map not in MAPS:
+        raise ValueError(
+            'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+            f"Got: {orthogonal_map}"
+        )
+    made = _Orthogonal(weight, orthogonal_map, use_trivialization)
+    return register_parametrization(module, name, made, unsafe=True)
