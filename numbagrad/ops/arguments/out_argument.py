@@ -170,8 +170,8 @@ def call_into(
     read = _tensors_of((*arguments, *keywords.values()))[: rule.reads] if rule.reads else ()
     if len(read) < rule.tensors:
         raise TypeError(f"{name}() takes 'out' with Tensors only; make them of numbers by tensor()")
-    if rule.dtype == "any" and keywords.get("dtype") is None:
-        keywords = {**keywords, "dtype": out.dtype}  # in which it adds up or multiplies, too
+    if rule.dtype == "any" and keywords.get("dtype") is None and outputs:
+        keywords = {**keywords, "dtype": outputs[0].dtype}  # in which it adds up or multiplies, too
     if autocast.settings.enabled:
         results = _without_autocast(function, arguments, keywords)
     else:
