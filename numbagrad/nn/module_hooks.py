@@ -61,7 +61,10 @@ class _HooksOfCalls(_HooksOfRegistration):
 
 
 class HooksOfEveryModule:
-    """The hooks that run for every module; they come before those of the module itself."""
+    """The hooks that run for every module, before its own, and those of every optimizer.
+
+    They lie together because compiled code looks at one word for all of them.
+    """
 
     __slots__ = (
         "after_steps", "any", "backward", "backward_pre", "before_steps", "buffers", "forward",

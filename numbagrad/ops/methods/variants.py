@@ -230,10 +230,10 @@ def write_out(name: str, out: Tensor, operator: Any, operands: tuple[Any, ...]) 
         raise RuntimeError(
             f"{operator.name} does not support non-boolean outputs, but out is of {out.dtype}"
         )
-    same = operator.name in SAME_OUT and out.dtype is not operands[0].dtype
-    if same or _casts_result(out, operands):
+    kinds = [x.dtype for x in operands if isinstance(x, Tensor)]
+    if out.dtype not in kinds and (operator.name in SAME_OUT or _casts_result(out, kinds)):
         result = operator(*operands)
-        if same:
+        if operator.name in SAME_OUT:
             check_same_dtype(operator.name, operands, result, out)
         read = [x for x in operands if isinstance(x, Tensor)]
         return write_result(operator.name, result, out, casts=True, reads=read)
@@ -244,16 +244,15 @@ def write_out(name: str, out: Tensor, operator: Any, operands: tuple[Any, ...]) 
     return out
 
 
-def _casts_result(out: Tensor, operands: tuple[Any, ...]) -> bool:
-    """Whether a result has to be there in its own dtype before it is cast to that of ``out``.
+def _casts_result(out: Tensor, kinds: list[Any]) -> bool:
+    """Whether a result is there in its own dtype first, if ``out`` has that of no operand.
 
     Kernels cast numbers as they write them, but not those of half precision, which they hold as
     float32, and if ``out`` is complex they are those of complex operands.
     """
-    kinds = [x.dtype for x in operands if isinstance(x, Tensor)]
     if out.dtype.is_complex:
         return not any([kind.is_complex for kind in kinds])
-    return out.dtype not in kinds and any([kind.is_half for kind in (out.dtype, *kinds)])
+    return any([kind.is_half for kind in (out.dtype, *kinds)])
 
 
 def _shape_of_output(shapes: list[tuple[int, ...]], out: Tensor) -> tuple[int, ...]:
