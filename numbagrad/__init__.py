@@ -5,7 +5,14 @@ namespace; every name comes from the room that defines it. The rooms are importe
 up: what computes, then what is built from it.
 """
 
+import sys as _sys
 from math import e, inf, nan, pi
+
+# An import that an interrupt or an error ended leaves modules that know of each other, but not of
+# those that this one makes: it begins anew. (A reload, which has its names already, keeps them.)
+if "Tensor" not in globals():
+    for _name in [name for name in _sys.modules if name.startswith(f"{__name__}.")]:
+        del _sys.modules[_name]
 
 from . import _C, autograd, cuda, executor, random
 from . import torch_alias as _torch_alias

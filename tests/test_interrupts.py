@@ -83,6 +83,27 @@ def test_an_interrupted_import_is_finished(position, tmp_path):
     assert works.startswith("works") and int(works.split()[1]) > 200
 
 
+@pytest.mark.parametrize(
+    "where", ["files", *(f"package {i}" for i in range(33_000, 103_000, 23_000))]
+)
+def test_an_import_of_this_package_that_was_interrupted_begins_anew(where, tmp_path):
+    done = subprocess.run(
+        [
+            sys.executable,
+            pathlib.Path(__file__).with_name("interrupted_imports.py"),
+            *where.split(),
+        ],
+        env={
+            **os.environ,
+            "NUMBAGRAD_CACHE_DIR": str(tmp_path),
+            "PYTHONPATH": str(pathlib.Path(ng.__file__).parents[1]),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_kernel_is_loaded_whole(monkeypatch):
     """llvmlite's lock would stay held, and what it frees would lose the interrupt."""
     done = []

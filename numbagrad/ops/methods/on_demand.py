@@ -11,7 +11,7 @@ import importlib
 from typing import Any
 
 from ...tensor import Tensor
-from .registry import PENDING
+from .registry import ON_DEMAND
 
 __all__: list[str] = []
 
@@ -111,7 +111,7 @@ def _waiting(name: str, home: str) -> Any:
 def _install() -> None:
     for home, names in METHODS.items():
         for name in names.split():
-            PENDING.add(name)
+            ON_DEMAND.add(name)
             setattr(Tensor, name, _waiting(name, home))
 
 

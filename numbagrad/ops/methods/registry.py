@@ -16,8 +16,9 @@ from ..arguments.check import as_method
 #: A function or a property.
 Decorated = TypeVar("Decorated", bound=Any)
 
-#: Methods whose file is imported when they are first called; see ``on_demand.py``.
-PENDING: set[str] = set()
+#: Methods whose file is imported when they are first called (``on_demand.py``), and once more if an
+#: interrupt ended that import: they may be installed again.
+ON_DEMAND: set[str] = set()
 
 
 def method(*names: str) -> Callable[[Decorated], Decorated]:
@@ -25,9 +26,8 @@ def method(*names: str) -> Callable[[Decorated], Decorated]:
 
     def install(function: Decorated) -> Decorated:
         for name in names or (function.__name__,):
-            if name in vars(Tensor) and name not in PENDING:
+            if name in vars(Tensor) and name not in ON_DEMAND:
                 raise ValueError(f"Tensor.{name} is defined twice")
-            PENDING.discard(name)
             if isinstance(function, FunctionType) and (
                 "<locals>" in function.__qualname__ or function.__name__.startswith("_")
             ):
