@@ -1,27 +1,33 @@
 """Compile the kernels of every family for GPUs, and write what ptxas says of registers and spills.
 
-    python tools/cuda_registers.py [bench/RESULTS-ptx.md]
+    python tools/cuda_registers.py [bench/RESULTS-ptx.md] [--processes 2] [--seconds 600]
 
 Runs the operator table on a driver that only notes kernels (``numbagrad/cuda/driver/offline.py``),
 compiles each to PTX for sm_80 and sm_90, and assembles that with ptxas. Needs no GPU.
-``tests/cuda/ptx/test_ptx.py`` does the same, in two processes.
+``tests/cuda/ptx/test_ptx.py`` does the same.
 
 Numba takes most of the time: a tenth of a second for a formula and several for a product, where
 NVVM and ptxas take a twentieth each. Numba's part is therefore done once for all architectures.
+What ptxas says of a kernel is kept in the cache of kernels under the kernel's key: only kernels that
+changed are compiled again, and a run that was ended, or whose ``--seconds`` were over, is taken up
+where it was by the next. The table is written when all kernels are in it.
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import functools
 import importlib.util
 import json
+import multiprocessing
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,18 +68,50 @@ def ptxas() -> str:
     return path
 
 
-def assembled(source: Source, architecture: tuple[int, int]) -> Report:
-    """What ptxas says of a kernel for an architecture; kept on disk with the kernels.
+def kept(source: Source, architecture: tuple[int, int]) -> Report | None:
+    """What ptxas said of a kernel in a run before, if it did."""
+    found = library.cache().read(_key(source, architecture))
+    return None if found is None else Report(**json.loads(found))
 
-    A run that was ended is therefore taken up again where it was.
-    """
-    key = f"{compiling.cubin_key(source, architecture)}-{version().replace(' ', '-')}"
-    kept = library.cache().read(key)
-    if kept is None:
-        made = assemble(_of_all_architectures(source).get_asm_str(architecture), architecture)
-        kept = json.dumps(dataclasses.asdict(made)).encode()
-        library.cache().write(key, kept)
-    return Report(**json.loads(kept))
+
+def assembled(source: Source, architecture: tuple[int, int]) -> Report:
+    """What ptxas says of a kernel for an architecture; kept on disk with the kernels."""
+    found = kept(source, architecture)
+    if found is None:
+        found = assemble(_of_all_architectures(source).get_asm_str(architecture), architecture)
+        said = json.dumps(dataclasses.asdict(found)).encode()
+        library.cache().write(_key(source, architecture), said)
+    return found
+
+
+def _key(source: Source, architecture: tuple[int, int]) -> str:
+    return f"{compiling.cubin_key(source, architecture)}-{version().replace(' ', '-')}"
+
+
+def missing(sources: list[Source]) -> list[Source]:
+    """The kernels that some architecture has no report of."""
+    return [x for x in sources if any([kept(x, to) is None for to in ARCHITECTURES])]
+
+
+def assemble_all(source: Source) -> None:
+    """Have a report of a kernel for every architecture."""
+    for architecture in ARCHITECTURES:
+        assembled(source, architecture)
+
+
+def work_off(sources: list[Source], processes: int, seconds: float) -> int:
+    """Assemble kernels of which nothing is kept; how many are left when the time is over."""
+    start, left = time.monotonic(), missing(sources)
+    print(len(sources), "kernels,", len(left), "to assemble", flush=True)
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        # One at a time to each: a product takes as long as fifty formulas.
+        for done, _ in enumerate(pool.imap_unordered(assemble_all, left), 1):
+            if done % 20 == 0:
+                print(f"{done} of {len(left)}, {time.monotonic() - start:.0f} s", flush=True)
+            if time.monotonic() - start > seconds:
+                pool.terminate()
+                break
+    return len(missing(sources))
 
 
 @functools.lru_cache(maxsize=1)
@@ -300,8 +338,15 @@ def rows(sources: list[Source]) -> Iterator[str]:
 
 def main() -> None:
     """Write the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("target", nargs="?", type=pathlib.Path,
+                        default=ROOT / "bench" / "RESULTS-ptx.md")  # fmt: skip
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    given = parser.parse_args()
     sources = everything()
-    print(len(sources), "kernels", flush=True)
+    if left := work_off(sources, given.processes, given.seconds):
+        sys.exit(f"{left} kernels are left: run this again")
     lines = [
         "# Kernels for GPUs, as ptxas assembles them",
         "",
@@ -318,8 +363,7 @@ def main() -> None:
     for line in rows(sources):
         print(line, flush=True)
         lines.append(line)
-    target = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "bench" / "RESULTS-ptx.md"
-    target.write_text("\n".join([*lines, ""]))
+    given.target.write_text("\n".join([*lines, ""]))
 
 
 if __name__ == "__main__":
