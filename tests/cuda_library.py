@@ -215,6 +215,9 @@ class Library:
     def _stream(self, handle: int | None) -> Stream:
         if not handle or handle == 1:
             return self.defaults[self._device()]
+        if handle == 2:  # the default one of a thread
+            own: int = self._thread.__dict__.setdefault("stream", next(self._handles))
+            return self.streams.setdefault(own, Stream(self._device()))
         if handle not in self.streams:
             raise Failure(_INVALID_HANDLE)
         self._device()
@@ -517,7 +520,7 @@ def device(library: Library) -> Any:
             library.drain()
             return small.as_cupy(self, array)  # type: ignore[arg-type]
 
-        from_dlpack, of_scipy = small.from_dlpack, staticmethod(small.of_scipy)
+        of_scipy = staticmethod(small.of_scipy)
 
         def library(self, index: int) -> Any:
             """The context of CuPy's functions; there are none."""

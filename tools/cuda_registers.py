@@ -8,9 +8,9 @@ compiles each to PTX for sm_80 and sm_90, and assembles that with ptxas. Needs n
 
 Numba takes most of the time: a tenth of a second for a formula and several for a product, where
 NVVM and ptxas take a twentieth each. Numba's part is therefore done once for all architectures.
-What ptxas says of a kernel is kept in the cache of kernels under the kernel's key: only kernels that
-changed are compiled again, and a run that was ended, or whose ``--seconds`` were over, is taken up
-where it was by the next. The table is written when all kernels are in it.
+What ptxas says of a kernel is kept in the cache of kernels under the kernel's key: only kernels
+that changed are compiled again, and a run that was ended, or whose ``--seconds`` were over, is
+taken up where it was by the next. The table is written when all kernels are in it.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..backend.strided_array import StridedArray
+from ..dtype import from_numpy
 from .driver import driver
 
 
@@ -31,7 +32,11 @@ class CudaArray(StridedArray):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3 of the protocol by which Numba, CuPy and others read device memory."""
+        """Version 3 of the protocol by which Numba, CuPy and others read device memory.
+
+        It names a stream only if that is not the default one: most readers have the host wait for
+        a stream that is named, and their own streams wait for the default one without that.
+        """
         if self.dtype.kind == "V":
             raise AttributeError("bfloat16 has no name in __cuda_array_interface__")
         return {
@@ -40,14 +45,47 @@ class CudaArray(StridedArray):
             "typestr": self.dtype.str,
             "data": (self.address, False),
             "version": 3,
-            "stream": driver().stream_number(self.block.device),
+            "stream": driver().stream(self.block.device) or None,
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Where it is, as DLPack numbers kinds of devices: 2 is CUDA."""
         return 2, self.block.device
 
-    def __dlpack__(self, **options: Any) -> Any:
-        """A capsule of this memory (DLPack), made by CuPy."""
-        with driver().library(self.block.device):  # whose stream the reader's waits for
-            return driver().as_cupy(self).__dlpack__(**options)
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """A capsule of this memory (DLPack), behind whose making the reader's stream is queued.
+
+        Args:
+            stream: the reader's, as the protocol numbers them: None or 1 is the default one, 2 that
+                of a thread, and -1 asks for no order. The host waits for none.
+            max_version: the highest version that the reader knows.
+            dl_device: this GPU; or the CPU, which gets a copy.
+            copy: whether the memory is to be the reader's alone; False for no copy.
+
+        Raises:
+            BufferError: for another GPU, for the CPU without a copy, and the stream 0, which could
+                be either of two.
+        """
+        from ..tensor.dlpack import capsule_of
+        from .backend import BACKEND
+
+        array: Any = self
+        is_to_host = dl_device is not None and tuple(dl_device) == (1, 0)
+        if is_to_host and copy is not False:
+            array = BACKEND.to_host(self)
+        elif dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"Can't export a tensor of cuda to the device {tuple(dl_device)}")
+        elif copy:
+            array = BACKEND.copied(self, "K")
+        if not is_to_host and stream != -1:
+            if stream == 0:
+                raise BufferError("unsupported stream on CUDA: 0.")
+            reading = 0 if stream in (None, 1) else int(stream)
+            device, current = self.block.device, driver().stream(self.block.device)
+            if reading != current:
+                driver().queue_behind(current, device, device, reading)
+        is_versioned = max_version is not None and max_version[0] >= 1
+        return capsule_of(array, from_numpy(self.dtype), is_versioned, array is not self)

@@ -19,6 +19,7 @@ from ..executor.plan.forms import Form, contiguous, dense
 from ..executor.plan.operations import Operation
 from ..executor.plan.sharing import bounds
 from ..executor.planned_backend import PlannedBackend
+from ..tensor.dlpack import DLDeviceType, capsule_from, memory_of
 from . import (
     asserts,
     attention,
@@ -38,6 +39,12 @@ from .forwards import function_of
 from .lowering import lower
 
 Shape = tuple[int, ...]
+
+
+def _adopted(address: int, form: Form, index: int, owner: Any) -> CudaArray:
+    """The memory of another library, whose object keeps it alive, as an array of a device."""
+    low, high = bounds(form)
+    return CudaArray(Adopted(address + low, high - low, index, owner), -low, *form)
 
 
 class CudaBackend(PlannedBackend):
@@ -161,19 +168,25 @@ class CudaBackend(PlannedBackend):
         from_numpy(dtype)
         shape = tuple(given["shape"])
         strides = given.get("strides") or contiguous(shape, dtype).strides
-        low, high = bounds(Form(shape, tuple(strides), dtype))
-        address, _ = given["data"]
-        index = driver().device_of(int(address)) if address else driver().current
+        address = int(given["data"][0])
+        index = driver().device_of(address) if address else driver().current
         stream = given.get("stream")
         if stream is not None:
             driver().queue_behind(stream, index, index)
-        block = Adopted(int(address) + low, high - low, index, described)
-        return CudaArray(block, -low, shape, strides, dtype)
+        return _adopted(address, Form(shape, tuple(strides), dtype), index, described)
 
     def from_dlpack(self, source: Any) -> CudaArray:
-        """The memory of an object with ``__dlpack__`` on a GPU, by CuPy."""
-        with driver().library(int(source.__dlpack_device__()[1])):
-            return self.adopt(driver().from_dlpack(source))
+        """The memory of an object with ``__dlpack__`` on a GPU, behind whose making ours waits.
+
+        Raises:
+            BufferError: for elements that no tensor has.
+            ValueError: for negative strides.
+        """
+        index = int(source.__dlpack_device__()[1])
+        capsule = capsule_from(source, stream=driver().stream(index) or 1)
+        made = memory_of(capsule, DLDeviceType.kDLCUDA)
+        form = Form(made.shape, made.strides, made.dtype.numpy)
+        return _adopted(made.address, form, index, made.owner)
 
     def to_host(self, array: CudaArray) -> np.ndarray[Any, Any]:
         """See :class:`Backend`: one download, of a copy if the elements do not lie side by side."""

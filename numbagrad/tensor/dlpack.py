@@ -1,7 +1,8 @@
 """DLPack: memory as a structure of C in a capsule, which other libraries read without a copy.
 
 The one file that knows how the structures lie, and who frees them. ``capsule_of`` makes a capsule
-of an array, of the version that the consumer knows; ``array_of`` takes one. The protocol is
+of an array, of the version that the consumer knows; ``memory_of`` takes one, of the CPU or a GPU,
+and ``array_of`` one of the CPU as an ndarray. The protocol is
 described at https://dmlc.github.io/dlpack; structures of version 1 have flags, that of read-only
 memory among them, and older ones have not.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -120,11 +121,12 @@ def _destroy(capsule: int) -> None:
             _handed_out.pop(_pointer_at(capsule, name), None)
 
 
-def capsule_of(array: Array, dtype: DType, is_versioned: bool, is_copied: bool = False) -> Any:
-    """A capsule with the memory of an array on the CPU, to be taken once.
+def capsule_of(array: Any, dtype: DType, is_versioned: bool, is_copied: bool = False) -> Any:
+    """A capsule with the memory of an array, to be taken once.
 
     Args:
-        array: of ``dtype``; it lives until the consumer frees what it took.
+        array: an ndarray, or an array of a GPU, of ``dtype``; it lives until the consumer frees
+            what it took.
         dtype: of the elements.
         is_versioned: whether the consumer knows version 1.
         is_copied: whether nobody else has the memory.
@@ -140,9 +142,10 @@ def capsule_of(array: Array, dtype: DType, is_versioned: bool, is_copied: bool =
     strides = (ctypes.c_int64 * max(rank, 1))(*steps)
     made: Any = _Versioned() if is_versioned else _Managed()
     code = _BFLOAT if dtype is bfloat16 else _CODES[array.dtype.kind]
+    start = array.ctypes.data if isinstance(array, np.ndarray) else array.address
     made.tensor = _Tensor(
-        array.ctypes.data if array.size else None,
-        _Device(DLDeviceType.kDLCPU, 0),
+        start if array.size else None,
+        _Device(*array.__dlpack_device__()),
         rank,
         _DType(code, 8 * size, 1),
         ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)),
@@ -178,12 +181,38 @@ def is_capsule(value: Any) -> bool:
     return type(value).__name__ == "PyCapsule"
 
 
+class Memory(NamedTuple):
+    """What a capsule describes; ``strides`` are in bytes, and ``owner`` frees it when it goes."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: DType
+    is_read_only: bool
+    owner: Any
+
+
 def array_of(capsule: Any) -> tuple[Array, DType]:
     """The memory in a capsule as an array, and its dtype; the capsule cannot be taken again.
 
     Raises:
         RuntimeError: for what is no capsule, or was taken.
         BufferError: for memory of another device, or dtypes that tensors do not have.
+    """
+    memory = memory_of(capsule, DLDeviceType.kDLCPU)
+    array = _array(memory)
+    if memory.is_read_only:
+        array.flags.writeable = False
+    return array, memory.dtype
+
+
+def memory_of(capsule: Any, kind_of_device: DLDeviceType) -> Memory:
+    """The memory in a capsule, which cannot be taken again.
+
+    Raises:
+        RuntimeError: for what is no capsule, or was taken.
+        BufferError: for memory of another kind of device, or dtypes that tensors do not have.
+        ValueError: for negative strides.
     """
     if not is_capsule(capsule):
         raise RuntimeError(
@@ -201,22 +230,28 @@ def array_of(capsule: Any) -> tuple[Array, DType]:
     managed: Any = kind.from_address(address)
     if name == _NEW and managed.major != _VERSION[0]:
         raise BufferError(f"from_dlpack: version {managed.major} of DLPack is not known")
-    dtype = _checked(managed.tensor)
+    dtype = _checked(managed.tensor, kind_of_device)
     # From here on the memory is ours to free, whatever happens.
     _rename(capsule, _USED[name])
     owner = _Owner(address, managed.deleter)
-    array = _array(managed.tensor, dtype, owner)
-    if name == _NEW and managed.flags & _READ_ONLY:
-        array.flags.writeable = False
-    return array, dtype
+    is_read_only = name == _NEW and bool(managed.flags & _READ_ONLY)
+    return _described(managed.tensor, dtype, is_read_only, owner)
+
+
+def capsule_from(source: Any, **stream: Any) -> Any:
+    """The capsule that an object hands out, of version 1 if it knows that."""
+    try:
+        return source.__dlpack__(max_version=_VERSION, **stream)
+    except TypeError:  # of before version 1
+        return source.__dlpack__(**stream)
 
 
 _MOST_DIMENSIONS = 64  # of NumPy
 
 
-def _checked(tensor: _Tensor) -> DType:
+def _checked(tensor: _Tensor, kind_of_device: DLDeviceType) -> DType:
     """The dtype of a structure that this package can read."""
-    if tensor.device.type != DLDeviceType.kDLCPU:
+    if tensor.device.type != kind_of_device:
         raise BufferError(
             f"from_dlpack: memory of the device type {tensor.device.type} of DLPack is not read; "
             "move the array to the CPU first"
@@ -243,29 +278,32 @@ def _checked(tensor: _Tensor) -> DType:
     )
 
 
-def _array(tensor: _Tensor, dtype: DType, owner: _Owner) -> Array:
+def _described(tensor: _Tensor, dtype: DType, is_read_only: bool, owner: _Owner) -> Memory:
     rank, size = tensor.ndim, dtype.itemsize
     shape = tuple(tensor.shape[:rank]) if rank else ()
-    if 0 in shape:
-        return np.empty(shape, dtype.numpy)
     steps = [0] * rank
     step = 1
     for k in range(rank - 1, -1, -1):  # without strides, it is contiguous
-        steps[k] = tensor.strides[k] if tensor.strides else step
-        step *= shape[k]
+        steps[k] = tensor.strides[k] if tensor.strides and 0 not in shape else step
+        step *= max(shape[k], 1)
     if min(steps, default=0) < 0:
         raise ValueError(
             "from_dlpack: a stride is negative, and tensors with negative strides are not "
             "supported; make a copy of the array first"
         )
-    span = size * (1 + sum((n - 1) * each for n, each in zip(shape, steps, strict=True)))
-    memory: Any = (ctypes.c_char * span).from_address(tensor.data + tensor.byte_offset)
-    memory.owner = owner  # which lives as long as an array on the memory
     strides = tuple([size * each for each in steps])
+    address = (tensor.data or 0) + tensor.byte_offset
+    return Memory(address, shape, strides, dtype, is_read_only, owner)
+
+
+def _array(described: Memory) -> Array:
+    address, shape, strides, dtype, _, owner = described
+    if 0 in shape:
+        return np.empty(shape, dtype.numpy)
+    distances = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
+    memory: Any = (ctypes.c_char * (dtype.itemsize + sum(distances))).from_address(address)
+    memory.owner = owner  # which lives as long as an array on the memory
     held = np.frombuffer(memory, np.uint8)
     if dtype is bool_ and held.size and int(held.max()) > 1:
         raise BufferError("from_dlpack: an element of a bool array is neither 0 nor 1")
     return np.ndarray(shape, dtype.numpy, memory, 0, strides)
-
-
-__all__ = ["DLDeviceType", "array_of", "capsule_of", "is_capsule"]

@@ -212,10 +212,6 @@ class Device:
         """Choose the stream of a device for this thread."""
         self._current.streams[index] = handle
 
-    def stream_number(self, index: int) -> int:
-        """The stream of a device as ``__cuda_array_interface__`` has it, where 1 is the default."""
-        return self.stream(index) or 1
-
     def new_stream(self, index: int, priority: int = 0) -> int:
         """The handle of a new stream that does not wait for the default one."""
         self.bind(index)
@@ -270,11 +266,13 @@ class Device:
         self.bind(index)
         checked(cu.cuStreamWaitEvent(cu.CUstream(stream), cu.CUevent(event), 0))
 
-    def queue_behind(self, stream: int, source: int, index: int) -> None:
-        """Have the current stream of device ``index`` wait for a stream of device ``source``."""
+    def queue_behind(
+        self, stream: int, source: int, index: int, waiting: int | None = None
+    ) -> None:
+        """Have a stream of device ``index``, or its current one, wait for one of ``source``."""
         event = self.new_event(False, source)
         self.record_event(event, stream, source)
-        self.queue_behind_event(event, self.stream(index), index)
+        self.queue_behind_event(event, self.stream(index) if waiting is None else waiting, index)
         self.destroy_event(event)
 
     def is_event_done(self, event: int) -> bool:
@@ -580,12 +578,6 @@ class Device:
         offset = array.address - array.block.address
         pointer = cupy.cuda.MemoryPointer(memory, offset)
         return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
-
-    def from_dlpack(self, source: Any) -> Any:
-        """The memory of another library's array as one of CuPy."""
-        import cupy
-
-        return cupy.from_dlpack(source)
 
     def of_scipy(self, module: str, name: str) -> Any:
         """A function of ``scipy.<module>`` for arrays of CuPy."""

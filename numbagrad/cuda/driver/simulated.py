@@ -132,10 +132,6 @@ class Simulated:
         """The handle of the current stream; 0 is the default one."""
         return self._streams.get(threading.get_ident(), 0)
 
-    def stream_number(self, index: int) -> int | None:
-        """The stream that readers of memory have to wait for: none."""
-        return None
-
     def set_stream(self, index: int, handle: int) -> None:
         """Choose the stream of this thread."""
         self._streams[threading.get_ident()] = handle
@@ -310,27 +306,11 @@ class Simulated:
         memory = (ctypes.c_char * max(nbytes, 1)).from_address(array.address + low)
         return TwinArray(np.ndarray(array.shape, array.dtype, memory, -low, array.strides))
 
-    def from_dlpack(self, source: Any) -> Any:
-        """The memory of another library's array, which is the host's, with its description."""
-        array = np.from_dlpack(_OnHost(source))
-        described = dict(array.__array_interface__)
-        return types.SimpleNamespace(__cuda_array_interface__=described, array=array)
-
     of_scipy = staticmethod(of_scipy)
 
     def library(self, index: int) -> contextlib.AbstractContextManager[Any]:
         """The context in which functions of that library run."""
         return contextlib.nullcontext()
-
-
-class _OnHost:
-    """An object with ``__dlpack__`` that says it is on the host."""
-
-    def __init__(self, source: Any):
-        self.__dlpack__ = source.__dlpack__
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
 
 
 @contextlib.contextmanager

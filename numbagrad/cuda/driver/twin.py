@@ -70,9 +70,6 @@ class TwinArray(NDArrayOperatorsMixin):
         with np.errstate(all="ignore"):  # CuPy warns of no number
             return _shown(getattr(ufunc, method)(*_hidden(inputs), **_hidden(options)))
 
-    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
-        return self.hidden.__dlpack__()
-
     def __getattr__(self, name: str) -> Any:
         if name not in _METHODS:
             raise AttributeError(f"arrays of CuPy have no {name!r}")

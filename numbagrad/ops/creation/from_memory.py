@@ -10,7 +10,7 @@ from ...backend import backend_for
 from ...backend.registry import is_there
 from ...dtype import dtype_from_user
 from ...tensor import Tensor, new_tensor
-from ...tensor.dlpack import DLDeviceType, array_of, is_capsule
+from ...tensor.dlpack import DLDeviceType, array_of, capsule_from, is_capsule
 from ...warn_once import warn_caller
 from ..arguments.requirements import leaf, numpy_dtype
 
@@ -161,10 +161,7 @@ def _capsule_of(source: Any) -> Any:
             f"from_dlpack: memory of the device type {int(where)} of DLPack is not read; move the "
             "array to the CPU first"
         )
-    try:
-        return source.__dlpack__(max_version=(1, 0))
-    except TypeError:  # of before version 1
-        return source.__dlpack__()
+    return capsule_from(source)
 
 
 def _tensor(capsule: Any) -> Tensor:

@@ -11,6 +11,9 @@ import pytest
 from cuda.bindings import driver
 
 import numbagrad
+import numbagrad as torch
+from numbagrad.cuda.driver import chosen
+from numbagrad.cuda.driver.offline import Offline
 
 SOURCE = pathlib.Path(numbagrad.__file__).parent / "cuda" / "driver" / "device.py"
 TREE = ast.parse(SOURCE.read_text())
@@ -90,3 +93,30 @@ def test_the_extra_has_what_the_room_imports():
     assert names == {"numba-cuda", "cuda-core", "cupy-cuda13x"}
     for package in ("numba-cuda[cu13]", "cupy-cuda13x[ctk]"):  # with CUDA's own libraries
         assert any([x.startswith(package) for x in given])
+
+
+@pytest.mark.parametrize("stream", [None, 0x50])
+def test_launches_of_numba_take_a_tensor_by_dlpack(stream, monkeypatch):
+    """They have the host wait for the stream that ``__cuda_array_interface__`` names, if asked."""
+    from numba.cuda.cudadrv import devicearray, devices
+
+    class Alone(Offline):
+        """A driver that notes which stream waits for the current one, as no kernel is."""
+
+        waiting = ()
+
+        def queue_behind(self, stream, source, index, waiting=None):
+            self.waiting += (waiting,)
+
+    def get_context():
+        raise AssertionError("a context is what Numba waits with")
+
+    monkeypatch.setattr(devices, "get_context", get_context)
+    alone = Alone()
+    with chosen(alone):
+        x = torch.ones(2, 3, device="cuda").t()
+        given = driver.CUstream(stream) if stream else 0
+        view, is_copy = devicearray._to_strided_memory_view(x, stream=given)
+        assert (view.ptr, view.shape, is_copy) == (x.data_ptr(), (3, 2), False)
+        assert alone.waiting == ((stream,) if stream else ())
+        assert x.__cuda_array_interface__["stream"] is None

@@ -6,6 +6,8 @@ import gc
 
 import numpy as np
 import pytest
+from cuda.bindings.driver import CUstream
+from cuda.core.utils import StridedMemoryView
 from numba import cuda
 
 import numbagrad as torch
@@ -49,16 +51,7 @@ def test_tensors_are_arguments_of_kernels_of_users(turned):
 def test_dlpack_both_ways():
     x = torch.arange(6.0, device="cuda").reshape(2, 3)[:, 1:]
 
-    class Other:
-        """An array of another library, on the same memory."""
-
-        def __dlpack_device__(self):
-            return 2, 0
-
-        def __dlpack__(self, **options):
-            return x.__dlpack__(**options)
-
-    shared = torch.from_dlpack(Other())
+    shared = torch.from_dlpack(Asked(x))
     assert (shared.data_ptr(), shared.stride()) == (x.data_ptr(), x.stride())
     shared.add_(1)
     assert x.tolist() == shared.tolist() == [[2.0, 3.0], [5.0, 6.0]]
@@ -66,6 +59,85 @@ def test_dlpack_both_ways():
     assert tuple(x.__dlpack_device__()) == (2, 0)
     with pytest.raises(BufferError, match="require gradient"):
         x.clone().requires_grad_().__dlpack__()
+
+
+def view_for_a_kernel(tensor, stream):
+    """What a launch of Numba's on a stream makes of an argument (``cudadrv/devicearray.py``)."""
+    return StridedMemoryView.from_dlpack(tensor, stream_ptr=CUstream(stream))
+
+
+@pytest.mark.parametrize("is_read_beside", [False, True])
+@pytest.mark.parametrize("is_made_beside", [False, True])
+def test_a_kernel_of_a_user_waits_on_its_stream_and_the_host_for_nothing(
+    is_made_beside, is_read_beside
+):
+    default, beside, other = torch.cuda.default_stream(), torch.cuda.Stream(), torch.cuda.Stream()
+    torch.zeros(1, device="cuda").item()
+    before = driver().waits
+    with torch.cuda.stream(beside if is_made_beside else default):
+        x = torch.arange(6.0, device="cuda").reshape(2, 3).t() * 2
+        reading = other if is_read_beside else default
+        view = view_for_a_kernel(x, reading.cuda_stream)
+        assert driver().waits == before
+        named = x.__cuda_array_interface__["stream"]
+        assert named == (beside.cuda_stream if is_made_beside else None)
+    assert (view.ptr, view.shape, view.strides) == (x.data_ptr(), (3, 2), x.stride())
+    assert (view.dtype, view.device_id) == (np.dtype("float32"), 0)
+    # A copy that is queued where the kernel would be sees what was queued before.
+    copy = np.zeros(6, np.float32)
+    with torch.cuda.stream(reading):
+        driver().download(copy.ctypes.data, view.ptr, copy.nbytes)
+    assert copy.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+
+
+def test_what_a_reader_of_dlpack_may_ask_for():
+    x = torch.arange(6.0, device="cuda").reshape(2, 3).t()
+    for stream in (None, 1, 2, -1):
+        assert torch.utils.dlpack.to_dlpack(x) is not None
+        assert x.__dlpack__(stream=stream, max_version=(1, 0)) is not None
+    with pytest.raises(BufferError, match="unsupported stream on CUDA: 0"):
+        x.__dlpack__(stream=0)
+    with pytest.raises(BufferError, match="to the device"):
+        x.__dlpack__(dl_device=(2, 9))
+    with pytest.raises(BufferError, match="to the device"):
+        x.__dlpack__(dl_device=(1, 0), copy=False)
+    host = torch.from_dlpack(x.__dlpack__(dl_device=(1, 0), max_version=(1, 0)))
+    assert host.device.type == "cpu" and host.tolist() == x.tolist()
+    copy = view_for_a_kernel(Asked(x, copy=True), 0)
+    assert copy.ptr != x.data_ptr() and copy.strides == (1, 3)
+    half = torch.ones(3, dtype=torch.bfloat16, device="cuda")
+    shared = torch.from_dlpack(Asked(half))
+    assert shared.dtype == torch.bfloat16 and shared.data_ptr() == half.data_ptr()
+
+
+class Asked:
+    """A tensor as another library's array, asked for something more than its reader asks."""
+
+    def __init__(self, tensor, **asked):
+        self.tensor, self.asked = tensor, asked
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, **given):
+        return self.tensor.__dlpack__(**{**given, **self.asked})
+
+
+def test_a_capsule_holds_memory_until_its_reader_lets_it_go():
+    gc.collect()
+    before = torch.cuda.memory_allocated()
+    x = torch.zeros(5000, device="cuda")
+    taken, left = torch.from_dlpack(Asked(x)), x.__dlpack__()
+    del x
+    gc.collect()
+    assert torch.cuda.memory_allocated() >= before + 20000
+    del left
+    gc.collect()
+    assert torch.cuda.memory_allocated() >= before + 20000
+    assert taken.sum().item() == 0
+    del taken
+    gc.collect()
+    assert torch.cuda.memory_allocated() == before
 
 
 # --- several devices ------------------------------------------------------------------------------
