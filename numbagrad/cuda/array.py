@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..backend.registry import backend_of
 from ..backend.strided_array import StridedArray
 from ..dtype import from_numpy
 from .driver import driver
@@ -70,16 +71,15 @@ class CudaArray(StridedArray):
                 be either of two.
         """
         from ..tensor.dlpack import capsule_of
-        from .backend import BACKEND
 
         array: Any = self
         is_to_host = dl_device is not None and tuple(dl_device) == (1, 0)
         if is_to_host and copy is not False:
-            array = BACKEND.to_host(self)
+            array = backend_of(self).to_host(self)
         elif dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"Can't export a tensor of cuda to the device {tuple(dl_device)}")
         elif copy:
-            array = BACKEND.copied(self, "K")
+            array = backend_of(self).copied(self, "K")
         if not is_to_host and stream != -1:
             if stream == 0:
                 raise BufferError("unsupported stream on CUDA: 0.")

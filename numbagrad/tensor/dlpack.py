@@ -182,7 +182,7 @@ def is_capsule(value: Any) -> bool:
 
 
 class Memory(NamedTuple):
-    """What a capsule describes; ``strides`` are in bytes, and ``owner`` frees it when it goes."""
+    """The memory that a capsule hands over: strides in bytes, and an owner that frees it."""
 
     address: int
     shape: tuple[int, ...]

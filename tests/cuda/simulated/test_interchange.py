@@ -62,7 +62,7 @@ def test_dlpack_both_ways():
 
 
 def view_for_a_kernel(tensor, stream):
-    """What a launch of Numba's on a stream makes of an argument (``cudadrv/devicearray.py``)."""
+    """What a launch of Numba's on a stream makes of an argument (``_to_strided_memory_view``)."""
     return StridedMemoryView.from_dlpack(tensor, stream_ptr=CUstream(stream))
 
 
