@@ -39,20 +39,27 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """A set that depends on other parameters, so that it cannot be checked by itself."""
+    """A set that depends on other parameters, so that it cannot be checked by itself.
 
-    def __init__(self, *, is_discrete: bool = False, event_dim: int = 0) -> None:
+    What is None cannot be told before these are known: asking for it raises NotImplementedError.
+    """
+
+    def __init__(self, *, is_discrete: bool | None = None, event_dim: int | None = None) -> None:
         self._is_discrete = is_discrete
         self._event_dim = event_dim
 
     @property
     def is_discrete(self) -> bool:  # type: ignore[override]
         """Whether it is one of separate values."""
+        if self._is_discrete is None:
+            raise NotImplementedError(".is_discrete cannot be determined statically")
         return self._is_discrete
 
     @property
     def event_dim(self) -> int:  # type: ignore[override]
         """How many dimensions one value has."""
+        if self._event_dim is None:
+            raise NotImplementedError(".event_dim cannot be determined statically")
         return self._event_dim
 
     def __call__(self, *, is_discrete: bool | None = None, event_dim: int | None = None) -> Any:
@@ -69,7 +76,9 @@ class _Dependent(Constraint):
 class _DependentProperty(property, _Dependent):
     """A property of a distribution whose value is a constraint; on the class it is dependent."""
 
-    def __init__(self, fn: Any = None, *, is_discrete: bool = False, event_dim: int = 0) -> None:
+    def __init__(
+        self, fn: Any = None, *, is_discrete: bool | None = None, event_dim: int | None = None
+    ) -> None:
         super().__init__(fn)
         self._is_discrete = is_discrete
         self._event_dim = event_dim

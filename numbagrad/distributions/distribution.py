@@ -48,8 +48,6 @@ class Distribution:
     has_rsample = False
     has_enumerate_support = False
     _validate_args = __debug__
-    arg_constraints: Any
-    support: Any
     #: The parameters, and distributions of them, to which ``expand`` gives the new batch shape.
     _expands: tuple[str, ...] = ()
     #: Attributes that an expanded distribution has in common with this one.
@@ -75,10 +73,20 @@ class Distribution:
         if self._validate_args:
             self._check_parameters()
 
+    @property
+    def arg_constraints(self) -> Any:
+        """Where parameters lie, by name."""
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Any:
+        """Where samples lie."""
+        raise NotImplementedError
+
     def _constraints(self) -> Any:
         try:
             return self.arg_constraints
-        except (AttributeError, NotImplementedError):
+        except NotImplementedError:
             warnings.warn(
                 f"{type(self)} does not define `arg_constraints`. Please set "
                 "`arg_constraints = {}` or initialize the distribution with "

@@ -50,10 +50,7 @@ class _Elementwise(Transform):
     domain = constraints.real
     codomain: Any = constraints.positive
     bijective = True
-
-    @property
-    def sign(self) -> Any:
-        return 1
+    sign: Any = 1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self))
@@ -263,10 +260,7 @@ class CumulativeDistributionTransform(Transform):
 
     bijective = True
     codomain = constraints.unit_interval
-
-    @property
-    def sign(self) -> Any:
-        return +1
+    sign: Any = 1
 
     def __init__(self, distribution: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)

@@ -451,3 +451,45 @@ def test_errors(wrong):
             wrong(library.distributions, library)
         texts.append(f"{type(caught.value).__name__}: {caught.value}".replace(" ", ""))
     assert texts[0] == texts[1]
+
+
+def known(constraint, what):
+    """What a constraint says of its values, or the error it raises where that cannot be told."""
+    try:
+        return getattr(constraint, what)
+    except (AttributeError, NotImplementedError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        n
+        for n in oracle.distributions.__all__
+        if hasattr(getattr(oracle.distributions, n), "support")
+    ],
+)
+@pytest.mark.parametrize("what", ["event_dim", "is_discrete"])
+def test_what_a_class_can_tell_of_its_values(name, what):
+    ours, theirs = (
+        getattr(torch.distributions, name).support,
+        getattr(oracle.distributions, name).support,
+    )
+    assert known(ours, what) == known(theirs, what)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in oracle.distributions.transforms.__all__ if n.endswith("Transform")]
+)
+def test_the_sign_that_a_class_can_tell(name):
+    ours, theirs = getattr(torch.distributions, name), getattr(oracle.distributions, name)
+    if isinstance(theirs.sign, int):
+        assert ours.sign == theirs.sign
+    else:
+        assert isinstance(ours.sign, property)
+
+
+@pytest.mark.parametrize("what", ["support", "arg_constraints"])
+def test_a_distribution_without_constraints(what):
+    with pytest.raises(NotImplementedError):
+        getattr(torch.distributions.Distribution(validate_args=False), what)
