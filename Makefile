@@ -51,9 +51,10 @@ cuda: $(VENV)/installed-cuda-test
 	$(RUN) -m pytest tests/cuda/ptx $(PROCESSES)
 
 # For a machine with a GPU: the tests of the simulator on it, and what was seen in bench/RESULTS-cuda.md.
-# torch, to compare with, is one of its GPUs; without it the rows beside torch say so.
-gpu: $(VENV)/installed-cuda $(VENV)/installed-cuda-test
-	-$(MAKE) $(VENV)/installed-parity
+# torch, to compare with, is one of its GPUs; without it the rows beside torch say so. It is installed in one
+# call with the others, as it asks for one release of CUDA's libraries, which theirs then are as well.
+gpu:
+	$(MAKE) '$(VENV)/installed-cuda,cuda-test,parity' || $(MAKE) '$(VENV)/installed-cuda,cuda-test'
 	$(RUN) tools/cuda_parity.py
 
 # Libraries of torch on this package: without their dependencies, as each asks for torch itself.

@@ -130,13 +130,14 @@ def beside_torch(limit: int, seconds: float) -> Outcome:
     torch = torch_with_cuda()
     if torch is None:
         return Outcome("torch with CUDA is not installed: not compared", [], True)
+    torch.backends.cudnn.allow_tf32 = False  # by default its convolutions round to ten bits
     sys.path.insert(0, str(ROOT / "tests"))
     from operator_table import ENTRIES, POINTWISE_ENTRIES
 
     import numbagrad
 
     entries = [*POINTWISE_ENTRIES, *ENTRIES][: limit or None]
-    counts = {"equal": 0, "torch has no such row": 0}
+    counts = {"equal": 0, "torch has no such row": 0, "differ as on the CPU": 0}
     differing = []
     for number, entry in enumerate(entries):
         if time.monotonic() > end:
@@ -149,8 +150,10 @@ def beside_torch(limit: int, seconds: float) -> Outcome:
                 counts["torch has no such row"] += 1
                 continue
             found = results_of(numbagrad, entry, arrays)
-            why = difference(found, expected, 1e-4 if dtype == "float32" else 1e-9)
-            if why:
+            why = difference(found, expected, 1e-4 if dtype == "float32" else 1e-8)
+            if why and entry.name in OTHERWISE:
+                counts["differ as on the CPU"] += 1
+            elif why:
                 differing.append(f"- `{entry.name}` of {dtype}: {why}")
             else:
                 counts["equal"] += 1
@@ -159,13 +162,13 @@ def beside_torch(limit: int, seconds: float) -> Outcome:
     return Outcome(f"{summary}, {len(differing)} differ", differing, done and not differing, done)
 
 
-def results_of(library: Any, entry: Any, arrays: Any) -> Any:
+def results_of(library: Any, entry: Any, arrays: Any, device: str = "cuda") -> Any:
     """Results of a row and gradients of their sum, as ndarrays; or the exception."""
     try:
-        inputs = [library.tensor(x).to("cuda") for x in arrays]
+        inputs = [library.tensor(x).to(device) for x in arrays]
         inputs = [x.requires_grad_() if entry.differentiable and x.is_floating_point() else x
                   for x in inputs]  # fmt: skip
-        with library.device("cuda"):
+        with library.device(device):
             made = entry.call(library, *inputs)
         made = list(made) if isinstance(made, tuple | list) else [made]
         made = [x for x in made if isinstance(x, library.Tensor)]
@@ -175,7 +178,7 @@ def results_of(library: Any, entry: Any, arrays: Any) -> Any:
         if roots and leaves:
             weights = [library.ones_like(x) for x in roots]
             grads = library.autograd.grad(roots, leaves, weights, allow_unused=True)
-        return [None if x is None else x.detach().cpu().numpy() for x in (*made, *grads)]
+        return [None if x is None else x.numpy(force=True) for x in (*made, *grads)]
     except Exception as error:
         return error
 
@@ -198,6 +201,11 @@ def difference(found: Any, expected: Any, tolerance: float) -> str:
             return f"result {number} is {away:.2g} away"
     return ""
 
+
+#: Rows that differ from torch's on the CPU as well, and why.
+OTHERWISE = {
+    "as_strided_scatter": "torch gives the elements beside those written a gradient of 0",
+}
 
 OWN = {"net": net, "torch": beside_torch}
 

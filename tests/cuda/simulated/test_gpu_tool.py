@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import numbagrad as torch
 from numbagrad.cuda.driver import driver
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -52,6 +53,27 @@ def test_the_parts_of_the_page():
     listed = {x.partition("::")[0] for tests in tool.FAMILIES.values() for x in tests}
     files = {x.name for x in (ROOT / tool.TESTS).glob("test_*.py")}
     assert listed == files - {pathlib.Path(__file__).name}
+
+
+def test_rows_are_compared_with_another_library(monkeypatch):
+    """With this one in torch's place, and with one of whose results one is wrong."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    import cuda_parity as tool
+
+    monkeypatch.setattr(tool, "torch_with_cuda", lambda: torch)
+    made = tool.beside_torch(4, 600)
+    assert re.match(r"[1-9]\d* equal, 0 torch has no such row, 0 .*, 0 differ$", made.summary)
+    assert made.passed and made.ended and not made.details
+    results_of, calls = tool.results_of, []
+
+    def wrong(*given):
+        calls.append(given)
+        found = results_of(*given)
+        return [x + 1 for x in found] if len(calls) == 1 else found
+
+    monkeypatch.setattr(tool, "results_of", wrong)
+    made = tool.beside_torch(1, 600)
+    assert made.summary.endswith("1 differ") and not made.passed and len(made.details) == 1
 
 
 def test_a_family_whose_time_ends_says_what_it_found():
