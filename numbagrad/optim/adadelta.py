@@ -8,8 +8,9 @@ from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer
 from .options import Group, Numbers, check_options
+from .step_functions import step_function
 
-__all__ = ["Adadelta"]
+__all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(Optimizer):
@@ -50,3 +51,11 @@ class Adadelta(Optimizer):
         update.accumulate_square(square, (square, gradient, rho, share))
         update.adadelta(parameter, (parameter, gradient, square, steps, eps, rate))
         update.adadelta_steps(steps, (steps, gradient, square, eps, rho, share))
+
+
+adadelta = step_function(
+    Adadelta,
+    "square_avgs acc_deltas state_steps",
+    "capturable foreach differentiable has_complex",
+    "lr rho eps weight_decay maximize",
+)

@@ -9,8 +9,9 @@ from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer, new_count
 from .options import Group, Numbers, check_options
+from .step_functions import step_function
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(Optimizer):
@@ -68,3 +69,11 @@ class Adagrad(Optimizer):
         total = self.state[parameter]["sum"]
         update.accumulate_square(total, (total, gradient, 1.0, 1.0))
         update.divide_by_root(parameter, (parameter, gradient, total, eps, 1.0, rate))
+
+
+adagrad = step_function(
+    Adagrad,
+    "state_sums state_steps",
+    "fused grad_scale found_inf has_sparse_grad foreach differentiable has_complex",
+    "lr weight_decay lr_decay eps maximize",
+)

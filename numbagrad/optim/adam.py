@@ -9,8 +9,9 @@ from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer
 from .options import Group, Numbers, check_options
+from .step_functions import step_function
 
-__all__ = ["Adam", "AdamW"]
+__all__ = ["Adam", "AdamW", "adam"]
 
 
 class Adam(Optimizer):
@@ -107,3 +108,12 @@ class AdamW(Adam):
             capturable=capturable, differentiable=differentiable, fused=fused,
             decoupled_weight_decay=True,
         )  # fmt: skip
+
+
+adam = step_function(
+    Adam,
+    "exp_avgs exp_avg_sqs max_exp_avg_sqs state_steps",
+    "foreach capturable differentiable fused grad_scale found_inf has_complex "
+    "decoupled_weight_decay",
+    "amsgrad beta1 beta2 lr weight_decay eps maximize",
+)

@@ -8,8 +8,9 @@ from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer
 from .options import Group, Numbers, check_options
+from .step_functions import step_function
 
-__all__ = ["Adamax"]
+__all__ = ["Adamax", "adamax"]
 
 
 class Adamax(Optimizer):
@@ -54,3 +55,11 @@ class Adamax(Optimizer):
         update.lerp(mean, (mean, gradient, share))
         update.adamax_largest(largest, (largest, gradient, decay, eps))
         update.adamax(parameter, (parameter, mean, largest, rate))
+
+
+adamax = step_function(
+    Adamax,
+    "exp_avgs exp_infs state_steps",
+    "foreach maximize differentiable capturable has_complex",
+    "eps beta1 beta2 lr weight_decay",
+)

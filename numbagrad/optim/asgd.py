@@ -9,8 +9,9 @@ from ..tensor import Tensor
 from . import update
 from .optimizer import Counted, Optimizer, new_count
 from .options import Group, Numbers, check_options
+from .step_functions import step_function
 
-__all__ = ["ASGD"]
+__all__ = ["ASGD", "asgd"]
 
 
 class ASGD(Optimizer):
@@ -66,3 +67,11 @@ class ASGD(Optimizer):
         mean = self.state[parameter]["ax"]
         update.accumulate(parameter, (parameter, gradient, keep, rate))
         update.average(mean, (mean, parameter, share))
+
+
+asgd = step_function(
+    ASGD,
+    "axs mus etas state_steps",
+    "foreach maximize differentiable capturable has_complex",
+    "lambd lr t0 alpha weight_decay",
+)

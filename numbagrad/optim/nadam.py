@@ -9,8 +9,9 @@ from ..tensor import Tensor
 from . import update
 from .optimizer import Counted, Optimizer, new_count
 from .options import Group, Numbers, check_options
+from .step_functions import step_function
 
-__all__ = ["NAdam"]
+__all__ = ["NAdam", "nadam"]
 
 
 class NAdam(Optimizer):
@@ -85,3 +86,11 @@ class NAdam(Optimizer):
         update.accumulate_square(square, (square, gradient, beta2, rest))
         update.divide_by_root(parameter, (parameter, gradient, square, eps, keep, along_gradient))
         update.divide_by_root(parameter, (parameter, mean, square, eps, 1.0, along_mean))
+
+
+nadam = step_function(
+    NAdam,
+    "exp_avgs exp_avg_sqs mu_products state_steps",
+    "decoupled_weight_decay foreach capturable differentiable has_complex maximize",
+    "beta1 beta2 lr weight_decay momentum_decay eps",
+)

@@ -475,8 +475,12 @@ def _elsewhere(group: dict[str, Any]) -> Backend | None:
 
 
 def gradient_of(parameter: Tensor, group: dict[str, Any]) -> Tensor:
-    """The gradient to descend: negated to maximise, with weight decay where it is part of it."""
-    gradient: Tensor = parameter._accumulated  # type: ignore[assignment]
+    """The gradient of a parameter to descend, as ``direction`` makes it."""
+    return direction(parameter._accumulated, parameter, group)  # type: ignore[arg-type]
+
+
+def direction(gradient: Tensor, parameter: Tensor, group: dict[str, Any]) -> Tensor:
+    """What to descend: negated to maximise, with weight decay where it is part of the gradient."""
     if group["maximize"]:
         gradient = -gradient
     decay = group.get("weight_decay")

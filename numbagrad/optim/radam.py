@@ -8,8 +8,9 @@ from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer
 from .options import Group, Numbers, check_options
+from .step_functions import step_function
 
-__all__ = ["RAdam"]
+__all__ = ["RAdam", "radam"]
 
 
 class RAdam(Optimizer):
@@ -69,3 +70,11 @@ class RAdam(Optimizer):
         if group["decoupled_weight_decay"] and group["weight_decay"]:
             update.add_scaled(parameter, (parameter, parameter, loss))
         update.radam(parameter, (parameter, mean, square, *others))
+
+
+radam = step_function(
+    RAdam,
+    "exp_avgs exp_avg_sqs state_steps",
+    "decoupled_weight_decay foreach differentiable capturable has_complex maximize",
+    "beta1 beta2 lr weight_decay eps",
+)

@@ -9,8 +9,9 @@ from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer
 from .options import Group, Numbers, check_options
+from .step_functions import step_function
 
-__all__ = ["RMSprop"]
+__all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(Optimizer):
@@ -70,3 +71,11 @@ class RMSprop(Optimizer):
             update.add_scaled(parameter, (parameter, buffer, rate))
         else:
             update.divide_by_root(parameter, (parameter, gradient, square, eps, 1.0, rate))
+
+
+rmsprop = step_function(
+    RMSprop,
+    "square_avgs grad_avgs momentum_buffer_list state_steps",
+    "foreach maximize differentiable capturable has_complex",
+    "lr alpha eps weight_decay momentum centered",
+)

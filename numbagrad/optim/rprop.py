@@ -9,8 +9,9 @@ from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer, new_count
 from .options import Group, Numbers, check_rate
+from .step_functions import step_function
 
-__all__ = ["Rprop"]
+__all__ = ["Rprop", "rprop"]
 
 
 class Rprop(Optimizer):
@@ -72,3 +73,11 @@ class Rprop(Optimizer):
         update.bound(steps, (steps, *bounds))
         update.rprop_remember(before, (before, gradient))
         update.rprop(parameter, (parameter, before, steps))
+
+
+rprop = step_function(
+    Rprop,
+    "prevs step_sizes state_steps",
+    "foreach capturable maximize differentiable has_complex",
+    "step_size_min step_size_max etaminus etaplus",
+)

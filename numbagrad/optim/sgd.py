@@ -8,8 +8,9 @@ from ..tensor import Tensor
 from . import update
 from .optimizer import Optimizer
 from .options import Group, Numbers, check_options
+from .step_functions import step_function
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "sgd"]
 
 
 class SGD(Optimizer):
@@ -72,3 +73,12 @@ class SGD(Optimizer):
             update.nesterov(parameter, (parameter, gradient, buffer, momentum, rate))
         else:
             update.add_scaled(parameter, (parameter, buffer, rate))
+
+
+sgd = step_function(
+    SGD,
+    "momentum_buffer_list",
+    "has_sparse_grad foreach fused grad_scale found_inf",
+    "weight_decay momentum lr dampening nesterov maximize",
+    gradients="d_p_list",
+)
