@@ -17,6 +17,7 @@ from typing import Any
 from .absent import lacking
 from .autograd import Function
 from .autograd.grad_mode import is_grad_enabled, no_grad
+from .autocast_state import state as autocast_state
 from .structure import flatten
 from .tensor import Tensor
 
@@ -34,8 +35,12 @@ __all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "register_au
 _operators: dict[str, CustomOpDef] = {}
 #: Functions of operators that are not yet defined, by the operator's name.
 _early: dict[str, list[tuple[Any, Callable[..., Any]]]] = {}
-#: Keys of functions for a kind of devices. Those of autograd are called first, and recorded.
-_OF_DEVICES = ("CPU", "CUDA", "Autograd", "AutogradCPU", "AutogradCUDA")
+#: Keys of functions for a kind of devices. Those of autocast, where it is on, and of autograd are
+#: called first, and recorded.
+_OF_DEVICES = (
+    "CPU", "CUDA", "Autograd", "AutogradCPU", "AutogradCUDA",
+    "AutocastCPU", "AutocastCUDA", "AutocastXPU",
+)  # fmt: skip
 #: Kinds of functions of an operator that stand for all devices.
 _ALL_DEVICES = ("default", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
 
@@ -127,11 +132,14 @@ class CustomOpDef:
     def _kernel_for(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, bool]:
         """The function for the device of the first tensor, and whether its operations have nodes.
 
-        Those of a function above autograd have; it calls the operator again below.
+        Those of a function above autograd have, and of one for autocast; they call the operator
+        again below.
         """
         tensors = [x for x in flatten((arguments, keywords))[0] if isinstance(x, Tensor)]
         kind = tensors[0].device.type if tensors else "cpu"
         above = () if below_autograd.depth else (f"Autograd{kind.upper()}", "Autograd")
+        if kind in autocast_state.settings.enabled:
+            above = (f"Autocast{kind.upper()}", *above)
         for key in (*above, kind, kind.upper(), *_ALL_DEVICES):
             if key in self._kernels:
                 return self._kernels[key], key in (*above, "CompositeImplicitAutograd")

@@ -1,12 +1,13 @@
 """Keys of torch's dispatcher, of which libraries make sets where they are imported.
 
-There is no dispatcher here: a set of keys can be made and compared, and turns nothing on or off.
+There is no dispatcher here: a set of keys can be made and compared, and turns autocast off alone.
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
+from ..autocast_state import state
 from ..autograd.grad_mode import no_grad
 
 __all__ = [
@@ -56,19 +57,28 @@ class DispatchKeySet:
 
 
 class _ExcludeDispatchKeyGuard:
-    """Refused: no part of this library asks for keys."""
+    """A block in which autocast is off on the devices whose keys are in a set.
+
+    Raises:
+        NotImplementedError: where it begins, for keys of other kinds.
+    """
 
     def __init__(self, keys: DispatchKeySet) -> None:
         self._keys = keys
 
-    def __enter__(self) -> NoReturn:
-        raise NotImplementedError(
-            f"torch._C._ExcludeDispatchKeyGuard: numbagrad has no dispatcher whose {self._keys} "
-            "could be left out"
-        )
+    def __enter__(self) -> None:
+        names = [key.name for key in self._keys._keys]
+        if not all([name.startswith("Autocast") for name in names]):
+            raise NotImplementedError(
+                f"torch._C._ExcludeDispatchKeyGuard: numbagrad has no dispatcher whose {self._keys} "
+                "could be left out"
+            )
+        off = {name.removeprefix("Autocast").lower() for name in names}
+        self._before = state.settings
+        state.settings = self._before._replace(enabled=self._before.enabled - off)
 
     def __exit__(self, *error: Any) -> None:
-        return None
+        state.settings = self._before
 
 
 class _AutoDispatchBelowAutograd:

@@ -7,5 +7,10 @@ users write them (``numbagrad.kernel``).
 
 from __future__ import annotations
 
-#: The file here that has the operators of an extension, by the name of the extension's file.
-FILES = {"_torchaudio": "torchaudio", "libtorchaudio": "torchaudio"}
+#: The file here that has the operators of an extension, by the folder and the name of its file.
+FILES = {
+    ("lib", "_torchaudio"): "torchaudio",
+    ("lib", "libtorchaudio"): "torchaudio",
+    ("torchvision", "_C"): "torchvision",
+    ("torchvision", "_C_stable"): "torchvision",
+}

@@ -27,7 +27,8 @@ def load_library(path: Any) -> None:
     """
     from ..extensions import FILES
 
-    file = FILES.get(pathlib.Path(path).name.partition(".")[0])
+    found = pathlib.Path(path)
+    file = FILES.get((found.parent.name, found.name.partition(".")[0]))
     if file is None:
         raise OSError(
             f"torch.ops.load_library: {path} has operators written in C++ against torch, which "
