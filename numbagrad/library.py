@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from .absent import lacking
+from .autocast_state import state as autocast_state
 from .autograd import Function
 from .autograd.grad_mode import is_grad_enabled, no_grad
-from .autocast_state import state as autocast_state
 from .structure import flatten
 from .tensor import Tensor
 

@@ -7,6 +7,7 @@ elements around; the windows are multiplied with the weight as those of any conv
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from ..ops.creation.sequences import arange
 from ..tensor import Tensor
@@ -70,7 +71,7 @@ def deform_conv2d(
             f"offset output dims: expected ({n}, {2 * offset_groups * window}, {out_height}, "
             f"{out_width}), but got {tuple(offset.shape)}"
         )
-    kind = {"dtype": offset.dtype, "device": offset.device}
+    kind: dict[str, Any] = {"dtype": offset.dtype, "device": offset.device}
     bent = offset.view(n, offset_groups, rows, columns, 2, out_height, out_width)
     down = dilation_h * arange(rows, **kind).view(-1, 1, 1, 1)
     along = dilation_w * arange(columns, **kind).view(-1, 1, 1)

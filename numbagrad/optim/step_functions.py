@@ -100,7 +100,7 @@ def step_function(
 
     step.__name__ = step.__qualname__ = name
     step.__signature__ = signature  # type: ignore[attr-defined]
-    step.__doc__ = f"""Step of ``{optimizer.__name__}``, its parameters, gradients and state given as lists.
+    step.__doc__ = f"""Step of ``{optimizer.__name__}`` with parameters, gradients and state in lists.
 
     The entries of the lists belong together; the state is changed in place. An empty list is a
     state that the options do not ask for.
