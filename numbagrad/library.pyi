@@ -14,6 +14,7 @@ from numbagrad.tensor import Tensor
 Number = builtins.bool | builtins.int | builtins.float
 
 from .absent import lacking
+from .autocast_state import state as autocast_state
 from .autograd import Function
 from .autograd.grad_mode import is_grad_enabled, no_grad
 from .structure import flatten
@@ -40,7 +41,7 @@ class wrap_triton:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 _operators: dict[str, CustomOpDef] = {}
 _early: dict[str, list[tuple[Any, Callable[..., Any]]]] = {}
-_OF_DEVICES = ('CPU', 'CUDA', 'Autograd', 'AutogradCPU', 'AutogradCUDA')
+_OF_DEVICES = ('CPU', 'CUDA', 'Autograd', 'AutogradCPU', 'AutogradCUDA', 'AutocastCPU', 'AutocastCUDA', 'AutocastXPU')
 _ALL_DEVICES = ('default', 'CompositeExplicitAutograd', 'CompositeImplicitAutograd')
 class _BelowAutograd(threading.local):
     depth = 0

@@ -70,8 +70,8 @@ class _ExcludeDispatchKeyGuard:
         names = [key.name for key in self._keys._keys]
         if not all([name.startswith("Autocast") for name in names]):
             raise NotImplementedError(
-                f"torch._C._ExcludeDispatchKeyGuard: numbagrad has no dispatcher whose {self._keys} "
-                "could be left out"
+                "torch._C._ExcludeDispatchKeyGuard: numbagrad has no dispatcher whose "
+                f"{self._keys} could be left out"
             )
         off = {name.removeprefix("Autocast").lower() for name in names}
         self._before = state.settings

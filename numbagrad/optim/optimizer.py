@@ -480,7 +480,7 @@ def gradient_of(parameter: Tensor, group: dict[str, Any]) -> Tensor:
 
 
 def direction(gradient: Tensor, parameter: Tensor, group: dict[str, Any]) -> Tensor:
-    """What to descend: negated to maximise, with weight decay where it is part of the gradient."""
+    """Gradient to descend: negated to maximise, with weight decay where it is part of it."""
     if group["maximize"]:
         gradient = -gradient
     decay = group.get("weight_decay")

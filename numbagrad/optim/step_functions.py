@@ -91,16 +91,14 @@ def step_function(
             if first in given:
                 given[pair] = (given.pop(first), given.pop(second))
         group = ParameterGroup({"maximize": False, "params": params, **fixed, **given})
-        with no_grad():
-            if overflow is not None and overflow.item():
-                return
+        if params and not (overflow is not None and overflow.item()):
             if scale is not None:
-                grads = [gradient.div_(scale) for gradient in grads]
+                grads = [gradient.detach().div_(scale) for gradient in grads]
             _change(optimizer, group, params, grads, kept)
 
     step.__name__ = step.__qualname__ = name
     step.__signature__ = signature  # type: ignore[attr-defined]
-    step.__doc__ = f"""Step of ``{optimizer.__name__}`` with parameters, gradients and state in lists.
+    step.__doc__ = f"""Step of ``{optimizer.__name__}``, parameters, gradients and state in lists.
 
     The entries of the lists belong together; the state is changed in place. An empty list is a
     state that the options do not ask for.
@@ -111,6 +109,7 @@ def step_function(
     return step
 
 
+@no_grad()
 def _change(
     optimizer: type[Optimizer],
     group: ParameterGroup,
@@ -119,8 +118,6 @@ def _change(
     kept: dict[str, list[Any]],
 ) -> None:
     """Make a step of an optimizer that has no parameters of its own."""
-    if not params:
-        return
     own = optimizer.__new__(optimizer)
     own.state = defaultdict(dict)
     for position, parameter in enumerate(params):
