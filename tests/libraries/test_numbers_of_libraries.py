@@ -131,3 +131,115 @@ def test_timm():
         optimizer.step()
         found.append(loss.item())
     assert are(found, [1.16119, 0.90896, 0.73127, 0.60279])
+
+
+def net():
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(8, 4),
+    )
+
+
+def test_thop():
+    from thop import profile
+
+    assert profile(net(), (torch.randn(1, 3, 8, 8),), verbose=False) == (16424.0, 276.0)
+
+
+def test_torchsummary(capsys):
+    import torchsummary
+
+    torchsummary.summary(net(), (3, 8, 8), device="cpu")
+    assert "Total params: 276" in capsys.readouterr().out
+
+
+def test_torch_ema():
+    from torch_ema import ExponentialMovingAverage
+
+    model = net()
+    average = ExponentialMovingAverage(model.parameters(), 0.9)
+    for parameter in model.parameters():
+        parameter.data.add_(1)
+    average.update()
+    with average.average_parameters():
+        total = sum([parameter.sum().item() for parameter in model.parameters()])
+    assert total == pytest.approx(230.812, abs=1e-3)
+
+
+def test_nnaudio():
+    from nnAudio.features import CQT1992v2, MelSpectrogram
+
+    x = torch.randn(1, 8000)
+    mel = MelSpectrogram(sr=8000, n_fft=512, verbose=False)(x).sum().item()
+    constant_q = CQT1992v2(sr=8000, fmin=200, n_bins=24, verbose=False)(x).sum().item()
+    assert [mel, constant_q] == pytest.approx([24536.68, 389.12], rel=1e-4)
+
+
+def test_vector_quantize_pytorch():
+    from vector_quantize_pytorch import FSQ, ResidualVQ, VectorQuantize
+
+    quantise, x = VectorQuantize(dim=8, codebook_size=16, decay=0.8), torch.randn(2, 10, 8)
+    x.requires_grad_()
+    out, indices, loss = quantise(x)
+    (out.sum() + loss.sum()).backward()
+    assert indices.flatten()[:5].tolist() == [6, 13, 6, 4, 5] and are(loss.item(), 0.61759)
+    assert FSQ([8, 5, 5])(torch.randn(1, 4, 3))[1].tolist() == [[110, 21, 151, 40]]
+    found = ResidualVQ(dim=8, num_quantizers=2, codebook_size=8)(torch.randn(1, 4, 8))[1]
+    assert found.tolist() == [[[3, 0], [7, 7], [7, 2], [7, 2]]]
+
+
+def test_monai():
+    from monai.losses import DiceLoss
+    from monai.networks.nets import UNet
+
+    model = UNet(spatial_dims=2, in_channels=1, out_channels=2, channels=(4, 8), strides=(2,))
+    loss = DiceLoss(softmax=True, to_onehot_y=True)(
+        model(torch.randn(1, 1, 16, 16)), torch.ones(1, 1, 16, 16)
+    )
+    loss.backward()
+    assert loss.item() == pytest.approx(0.7039, abs=1e-4)
+
+
+def test_flow_matching():
+    from flow_matching.path import CondOTProbPath
+
+    sample = CondOTProbPath().sample(t=torch.rand(4), x_0=torch.randn(4, 2), x_1=torch.randn(4, 2))
+    assert sample.x_t.sum().item() == pytest.approx(-1.3574, abs=1e-4)
+
+
+def test_asteroid_filterbanks():
+    from asteroid_filterbanks import STFTFB, Decoder, Encoder
+
+    filters = STFTFB(kernel_size=64, n_filters=64)
+    back = Decoder(filters)(Encoder(filters)(torch.randn(1, 1, 256)))
+    assert back.sum().item() == pytest.approx(8.585, abs=1e-3)
+
+
+def test_efficientnet_pytorch():
+    from efficientnet_pytorch import EfficientNet
+
+    model = EfficientNet.from_name("efficientnet-b0", num_classes=3).eval()
+    assert model(torch.randn(1, 3, 32, 32)).shape == (1, 3)
+
+
+def test_performer_pytorch():
+    from performer_pytorch import Performer
+
+    model = Performer(dim=16, depth=1, heads=2, dim_head=8, causal=False)
+    model(torch.randn(1, 10, 16)).sum().backward()
+    assert all(x.grad.isfinite().all() for x in model.parameters() if x.grad is not None)
+
+
+def test_torchvisions_detection():
+    from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn as make
+
+    model = make(weights=None, weights_backbone=None, num_classes=3, min_size=64, max_size=64)
+    boxes = torch.tensor([[5.0, 5, 30, 40]])
+    losses = model([torch.rand(3, 64, 64)], [{"boxes": boxes, "labels": torch.tensor([1])}])
+    sum(losses.values()).backward()
+    found = [losses[f"loss_{name}"].item() for name in ("classifier", "box_reg", "objectness")]
+    assert found == pytest.approx([1.1012, 0.3593, 0.6938], abs=2e-4)
