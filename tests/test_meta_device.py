@@ -115,3 +115,12 @@ def test_devices_do_not_mix():
     with pytest.raises(RuntimeError, match="found at least two devices, meta and cpu"):
         torch.empty(2, device="meta") + torch.ones(2)
     assert (torch.empty(2, device="meta") + torch.tensor(2.0)).is_meta
+
+
+def test_multinomial_has_no_weights_to_refuse():
+    weights = torch.empty(2, 3, device="meta")
+    for drawn in (torch.multinomial(weights, 2), torch.multinomial(weights, 2, True)):
+        assert drawn.is_meta and drawn.shape == (2, 2) and drawn.dtype == torch.int64
+    assert torch.multinomial(weights[0], 1).shape == (1,)
+    with pytest.raises(RuntimeError, match="cannot sample 4 of 3 categories"):
+        torch.multinomial(weights, 4)

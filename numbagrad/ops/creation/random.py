@@ -492,7 +492,11 @@ def multinomial(
         made: Tensor = _multinomial(input.detach() + samples, generator, num_samples, replacement)
         return made
     where, given = foreign(input._array), (generator, input._array, num_samples, replacement)
-    if where is not None and where.generator_class is not None:
+    if where is not None and not where.has_elements:
+        filling.check_draws(*given[1:])
+        shape = (*input._array.shape[:-1], num_samples)
+        chosen = new_array(shape, np.dtype(np.int64), where)
+    elif where is not None and where.generator_class is not None:
         chosen = _chosen_elsewhere(where, *given)
     else:
         chosen = _chosen(*given)
