@@ -21,6 +21,7 @@ _TEXTS = {
     "classes": "{subject} is out of bounds for a dimension of size {size}",
     "probabilities": "{subject} is not in [0, 1]",
     "no_negatives": "{subject} is negative",
+    "offsets": "{subject} is before the one before, or none at which a bag of the indices begins",
 }
 _KINDS = tuple(_TEXTS)
 

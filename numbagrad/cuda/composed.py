@@ -16,6 +16,7 @@ import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..backend import foreign
+from ..dtype import from_numpy
 from ..tensor import Tensor, new_tensor
 from .array import CudaArray
 
@@ -325,6 +326,58 @@ def right_and_wrong(classes: Tensor) -> Tensor:
     listed = (classes >= 0).long().cumprod(1)
     right = _torch.zeros_like(classes).scatter_add(1, classes.clamp_min(0), listed)
     return right.unsqueeze(2) * (right.unsqueeze(1) == 0)
+
+
+@composed
+def bag_ends(starts: Tensor, count: int) -> Tensor:
+    """Where bags begin, and the end of the last one."""
+    return _torch.cat((starts, starts.new_full((1,), count)))
+
+
+@composed
+def bag_of_each(starts: Tensor, count: int) -> Tensor:
+    """The bag of each of ``count`` indices, from where bags begin and where the last ends."""
+    positions = _torch.arange(count, device=starts.device)
+    bags = _torch.searchsorted(starts[1:].contiguous(), positions, right=True)
+    return bags.clamp_max(starts.shape[0] - 2)  # offsets that are wrong are told of later
+
+
+@composed
+def bag_sizes(ends: Tensor, kind: Any) -> Tensor:
+    """The number of indices in each bag (bags, 1), at least one, in a dtype."""
+    return ends.diff().clamp_min(1).to(from_numpy(np.dtype(kind))).unsqueeze(1)
+
+
+@composed
+def fractional_max_pool(
+    input: Tensor, samples: Tensor, kernel: tuple[int, ...], counts: tuple[int, ...]
+) -> Tensor:
+    """Flat indices of the largest elements of windows of (N, C, ...) at random places."""
+    rank, leading = len(kernel), input.shape[:2]
+    sizes = input.shape[2:]
+    where: Any = 0
+    # As in torch, the random numbers of images are those of the width first.
+    numbers = (1, 0) if rank == 2 else (0, 1, 2)
+    for axis, (size, count, width) in enumerate(zip(sizes, counts, kernel, strict=True)):
+        starts = _window_starts(samples[..., numbers[axis]], size, count, width)
+        shape = [1] * (2 * rank)
+        shape[axis], shape[rank + axis] = count, width
+        positions = starts.unsqueeze(-1) + _torch.arange(width, device=input.device)
+        where = where * size + positions.reshape(*leading, *shape)
+    where = where.reshape(*leading, *counts, math.prod(kernel))
+    values = input.flatten(2).gather(2, where.flatten(2)).reshape(where.shape)
+    return where.gather(-1, values.argmax(-1, keepdim=True)).squeeze(-1)
+
+
+def _window_starts(samples: Tensor, size: int, count: int, width: int) -> Tensor:
+    last = samples.new_full((*samples.shape, 1), size - width, dtype=_torch.int64)
+    if count == 1:
+        return last
+    step = _constant((size - width) / (count - 1), samples).to(samples.dtype)  # rounded to it
+    samples = samples.unsqueeze(-1)
+    numbers = _torch.arange(count - 1, device=samples.device).to(samples.dtype)
+    begun = ((samples + numbers) * step).long() - (samples * step).long()
+    return _torch.cat((begun, last), -1)
 
 
 # --- choices by weights ---------------------------------------------------------------------------

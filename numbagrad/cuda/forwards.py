@@ -81,6 +81,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "cholesky_solve": composed.cholesky_solve,
     "col2im": composed.col2im,
     "im2col": composed.im2col,
+    "fractional_max_pool": composed.fractional_max_pool,
     "index_copy": _index_copy,
     "index_fill": _index_fill,
     "index_reduce": _scatter_reduce,
@@ -142,6 +143,9 @@ def _argwhere(where: CudaBackend, array: CudaArray) -> Any:
 #: Replacements of functions of ndarrays that operators call, by module and name.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "numbagrad.nn.functional.embedding._rows_of_identity": composed.rows_of_identity,
+    "numbagrad.nn.functional.embedding._sizes_of_bags": composed.bag_sizes,
+    "numbagrad.nn.functional.embedding._with_end": composed.bag_ends,
+    "numbagrad.ops.indexing.bags.bag_of_each": composed.bag_of_each,
     "numbagrad.ops.indexing.mask_read._rows_where": _argwhere,
     "numbagrad.ops.reductions.counting._counted": composed.counted,
     "numbagrad.ops.reductions.counting._is_in": _is_in,

@@ -134,12 +134,18 @@ def check_offsets(
 
     They lie behind each other; with ``ends`` the last of ``starts`` is the end of the last bag.
     """
+    arguments = starts, count, ends
+    launch_args = starts, starts.size, count, int(ends)
     if starts.__class__ is not np.ndarray:
-        _check_at_once(starts, explain, (starts, count, ends))
+        if starts.size:
+            subject = "embedding_bag(): an offset"
+            _check_elsewhere("offsets", subject, launch_args, explain, arguments)
+        else:
+            _check_at_once(starts, explain, arguments)
     elif not starts.size:
-        capture.check(explain, starts, count, ends)
+        capture.check(explain, *arguments)
     else:
-        check("offsets", (starts, starts.size, count, int(ends)), explain, starts, count, ends)
+        check("offsets", launch_args, explain, *arguments)
 
 
 def check_probabilities(array: Array, argument: str = "input") -> None:

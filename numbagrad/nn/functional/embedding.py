@@ -259,7 +259,7 @@ def _sums(rows: Tensor, ends: Array | None) -> Tensor:
     """Sums of rows, of bags (bags, size, d) or, by where these end, of a vector (indices, d)."""
     if ends is None:
         return rows.sum(1)
-    bags = new_tensor(bag_of_each(ends))
+    bags = new_tensor(bag_of_each(ends, rows._array.shape[0]))
     return rows.new_zeros((ends.size - 1, rows.shape[1])).index_add(0, bags, rows)
 
 

@@ -23,8 +23,8 @@ Array = np.ndarray[Any, Any]
 
 
 @array_function()
-def bag_of_each(starts: Array) -> Array:
-    """The bag that each index of a vector is in, from where bags begin and where the last ends."""
+def bag_of_each(starts: Array, count: int) -> Array:
+    """The bag of each of ``count`` indices, from where bags begin and where the last ends."""
     return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 
 
@@ -32,7 +32,7 @@ def _gradient(
     grad: Tensor, shape: tuple[int, ...], indices: Tensor, starts: Tensor, padding: int
 ) -> Tensor:
     """Each row gets the gradients of the bags that it is in."""
-    bags = new_tensor(bag_of_each(starts._array))
+    bags = new_tensor(bag_of_each(starts._array, indices._array.size))
     return embedding_gradient(embedding(grad, bags), shape, indices, padding)
 
 

@@ -141,6 +141,9 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor) and is_transformed(value):
         return copy_(input, value)
     number = value
+    if isinstance(value, Tensor) and foreign(value._array) is foreign(input._array) is not None:
+        source = value._array  # which nobody reads
+        return write_inplace(input, _fill, lambda array: assign(array, source), value)
     if isinstance(value, Tensor):
         number = values_on_host(value._elements(), "fill_() with the value of a tensor")[()]
     return write_inplace(input, _fill, lambda array: set_all(array, number, made=False), value)

@@ -82,10 +82,52 @@ def test_bags_by_where_they_begin(mode):
     for device in ("cpu", "cuda"):
         weight = table.to(device, copy=True).requires_grad_()
         given = indices.to(device), weight, offsets.to(device)
+        before = driver().waits
         made = torch.nn.functional.embedding_bag(*given, mode=mode)
         made.sum().backward()
+        assert driver().waits == before + (mode == "max" and device == "cuda")
         results.append((made.detach(), weight.grad))
     equal(results[1], results[0])
+
+
+def test_bags_of_any_size_wait_for_nothing():
+    """Empty ones, padding, weights of samples, and the end of the last; and wrong ones say so."""
+    bag, results = torch.nn.functional.embedding_bag, []
+    for device in ("cpu", "cuda"):
+        weight = torch.arange(15.0, device=device).reshape(5, 3).requires_grad_()
+        indices = torch.tensor([1, 2, 2, 4, 0], device=device)
+        starts = torch.tensor([0, 0, 3, 3, 5], device=device)
+        factors = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0], device=device).requires_grad_()
+        before = driver().waits
+        made = [
+            bag(indices, weight, starts, mode="mean", include_last_offset=True),
+            bag(indices, weight, starts, mode="sum", padding_idx=2),
+            bag(indices, weight, starts, mode="mean", padding_idx=2),
+            bag(indices, weight, starts, mode="sum", per_sample_weights=factors),
+        ]
+        grads = torch.autograd.grad(sum([x.square().sum() for x in made]), (weight, factors))
+        assert driver().waits == before
+        results.append(tuple([x.detach() for x in (*made, *grads)]))
+    equal(results[1], results[0])
+    for wrong in ([0, 3, 2], [1, 2], [0, 6]):
+        with pytest.raises(RuntimeError, match="embedding_bag.*an offset"):
+            bag(indices, weight, torch.tensor(wrong, device="cuda")).tolist()
+
+
+def test_a_fill_with_a_tensor_of_the_device_is_a_copy_there():
+    found = []
+    for device in ("cpu", "cuda"):
+        x, value = torch.zeros(2, 3, device=device), torch.tensor(2.5, device=device)
+        value, whole = value.requires_grad_(), torch.zeros(2, dtype=torch.int64, device=device)
+        before = driver().waits
+        made = torch.fill(x, value)
+        whole.fill_(value.detach())
+        x[:, 1].fill_(value.detach())
+        (grad,) = torch.autograd.grad(made.sum(), value)
+        assert driver().waits == before
+        assert type(made.grad_fn).__name__.startswith("Fill")
+        found.append((made.detach(), whole, x, grad))
+    equal(found[1], found[0])
 
 
 def test_fake_integers_are_launches():

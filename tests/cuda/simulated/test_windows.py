@@ -7,6 +7,7 @@ import pytest
 
 import numbagrad as torch
 from numbagrad import nn
+from numbagrad.cuda.driver import driver
 
 F = nn.functional
 
@@ -102,6 +103,25 @@ def test_pooling_finds_the_first_nan():
 def test_lines_and_volumes():
     agree(lambda x: F.max_pool1d(x, 2), (1, 2, 5))
     agree(lambda x: F.avg_pool3d(x, 2, 1), (1, 1, 3, 3, 2))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_windows_of_random_places_are_those_of_the_cpu(dtype):
+    """By the same random numbers, without a copy to the host; a NaN is the largest."""
+    for shape, kernel, counts in (((2, 1, 7, 6), (2, 3), (3, 1)), ((1, 1, 4, 3, 5), 2, (2, 1, 3))):
+        x = torch.randn(shape, dtype=dtype)
+        x[0, 0, 1, 1] = float("nan")
+        samples = torch.rand(*shape[:2], len(shape) - 2, dtype=dtype)
+        pool = F.fractional_max_pool2d if len(shape) == 4 else F.fractional_max_pool3d
+        found = []
+        for device in ("cpu", "cuda"):
+            given = x.to(device).requires_grad_()
+            drawn, before = samples.to(device), driver().waits
+            made, where = pool(given, kernel, counts, return_indices=True, _random_samples=drawn)
+            (grad,) = torch.autograd.grad(made.sum(), given)
+            assert driver().waits == before
+            found.append([str(y.tolist()) for y in (made, where, grad)])
+        assert found[0] == found[1]
 
 
 def test_a_net_of_convolutions_is_trained():
