@@ -293,6 +293,16 @@ def decompositions() -> None:
     torch.lu_unpack(A, pivots)
 
 
+def bags() -> None:
+    """Sums of bags of rows by where these begin, and windows at random places."""
+    functional = torch.nn.functional
+    table = torch.zeros(5, 3, device="cuda", requires_grad=True)
+    indices = torch.zeros(4, dtype=torch.int64, device="cuda")
+    functional.embedding_bag(indices, table, indices[:2], mode="mean").sum().backward()
+    x = torch.zeros(1, 1, 6, 6, device="cuda", requires_grad=True)
+    functional.fractional_max_pool2d(x, 2, 3).sum().backward()
+
+
 def operators(dtype: str) -> Callable[[], None]:
     """All of the operator table with one dtype, forward and backward."""
 
@@ -316,7 +326,7 @@ def everything() -> list[Source]:
     """All kernels of the report; one text may have several names, in its first line."""
     sources: list[Source] = []
     for calls in (products, windows, attention, random, optimizers, losses, recurrent,
-                  decompositions, operators("float32")):  # fmt: skip
+                  decompositions, bags, operators("float32")):  # fmt: skip
         sources += noted(calls)
     return list({x.text.partition("\n")[2]: x for x in sources}.values())
 
@@ -354,7 +364,7 @@ def main() -> None:
         f"ptxas {version()}. Kernels: products of four dtypes, a convolution,",
         "poolings, attention of several dtypes and widths, random numbers, steps of optimizers,",
         "losses of classes and sequences, steps of recurrent layers, decompositions with pivots,",
-        "and those of the operator table with float32, forward and backward, as made for 132",
+        "bags, and those of the operator table with float32, forward and backward, as made for 132",
         "processors.",
         "",
         "| family | architecture | kernels | most registers | kernels that spill | shared bytes |",
