@@ -113,6 +113,47 @@ def test_no_file_of_the_package_is_long():
     assert not long
 
 
+# --- the planner ----------------------------------------------------------------------------------
+
+#: Sizes around one dimension; the two names are the shape and the dimension.
+AROUND = re.compile(r"\(\*([\w.]*(?:shape|sizes|strides|rest|first))\[:(\w+)\],.*\*\1\[\2 \+ 1 :\]")
+#: The common leading dimensions of two stacks of matrices.
+OF_STACKS = re.compile(r"broadcast\(\[\w+\.shape\[:-2\], \w+\.shape\[:-2\]\]\)")
+#: The form of a copy in the order of the strides.
+OF_COPY = re.compile(r"\bdense\((\w+)\.shape, .*, \[\1\]\)")
+
+
+@pytest.mark.parametrize("rule", [AROUND, OF_STACKS, OF_COPY])
+def test_forms_are_worked_out_by_the_planner_alone(rule):
+    forms = "numbagrad/executor/plan/forms.py"
+    assert rule.search((ROOT / forms).read_text())
+    planner = {forms, "numbagrad/executor/plan/result_forms.py"}
+    planning = ("executor", "program", "cuda", "ops", "sparse", "nn")
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for room in planning
+        for path in (ROOT / "numbagrad" / room).rglob("*.py")
+        if str(path.relative_to(ROOT)) not in planner
+        for line in path.read_text().splitlines()
+        if rule.search(line)
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "executor/plan/direct.py", "executor/planned_backend.py", "program/trace.py",
+        "program/abstract_trace.py", "program/run_single.py",
+    ],
+)  # fmt: skip
+def test_calls_become_operations_in_one_place(path):
+    """Eager calls, other backends and traces ask ``of_call`` of the operation."""
+    code = (ROOT / "numbagrad" / path).read_text()
+    assert "of_call(" in code
+    assert not re.search(r"\b(Reduce|Rowwise|Product)\(", code)
+
+
 # --- imports --------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import backend
 from ..dtype import from_numpy
-from ..executor.plan.forms import Form, contiguous, dense
+from ..executor.plan.forms import Form, contiguous, dense_of
 from ..executor.plan.operations import Operation
 from ..executor.plan.sharing import bounds
 from ..executor.planned_backend import PlannedBackend
@@ -120,7 +120,7 @@ class CudaBackend(PlannedBackend):
         return self._upload(array, False)
 
     def _upload(self, array: np.ndarray[Any, Any], later: bool) -> CudaArray:
-        form = dense(array.shape, array.dtype, [array])
+        form = dense_of(array)
         host = array
         if form.strides != array.strides:
             host = np.ndarray(form.shape, form.dtype, None, 0, form.strides)
@@ -140,7 +140,7 @@ class CudaBackend(PlannedBackend):
 
     def from_host_later(self, array: np.ndarray[Any, Any]) -> CudaArray:
         """See :class:`Backend`: pinned memory without gaps is read when the stream gets there."""
-        form = dense(array.shape, array.dtype, [array])
+        form = dense_of(array)
         if form.strides != array.strides or not is_pinned(array):
             return self.from_host(array)
         made = self.allocate(*form)
@@ -151,7 +151,7 @@ class CudaBackend(PlannedBackend):
 
     def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """A copy of an ndarray in memory of the host that is locked until nobody holds it."""
-        form = dense(array.shape, array.dtype, [array])
+        form = dense_of(array)
         memory = np.asarray(driver().allocate_pinned(max(array.nbytes, 1)))
         made = np.ndarray(form.shape, form.dtype, memory, 0, form.strides)
         made[...] = array
@@ -190,7 +190,7 @@ class CudaBackend(PlannedBackend):
 
     def to_host(self, array: CudaArray) -> np.ndarray[Any, Any]:
         """See :class:`Backend`: one download, of a copy if the elements do not lie side by side."""
-        form = dense(array.shape, array.dtype, [array])
+        form = dense_of(array)
         if form.strides != array.strides and array.size > 1:
             array = self.copied_to(form, array)
         host = np.ndarray(form.shape, form.dtype, None, 0, form.strides)
@@ -201,7 +201,7 @@ class CudaBackend(PlannedBackend):
 
     def to_host_later(self, array: CudaArray) -> np.ndarray[Any, Any]:
         """See :class:`Backend`: to pinned memory, which the stream writes when it gets there."""
-        form = dense(array.shape, array.dtype, [array])
+        form = dense_of(array)
         if form.strides != array.strides and array.size > 1:
             array = self.copied_to(form, array)
         memory = np.asarray(driver().allocate_pinned(max(array.nbytes, 1)))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..executor.plan.forms import broadcast, contiguous
+from ..executor.plan.forms import contiguous, stacked, with_sizes
 from ..ops.linear_algebra.lapack import by_columns
 from ..ops.reductions import counting
 from . import composed, indexing, philox, pivoted
@@ -60,7 +60,7 @@ def _index_fill(
     where: CudaBackend, input: CudaArray, dim: int, index: CudaArray, value: Any
 ) -> CudaArray:
     sizes = input.shape or (1,)
-    shape = (*sizes[:dim], index.size, *sizes[dim + 1 :])
+    shape = with_sizes(sizes, dim, index.size)
     return _index_copy(where, input, dim, index, _repeated(where, value, input, shape))
 
 
@@ -209,10 +209,7 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
 
 
 def _solve_triangular(A: Any, B: Any, upper: bool) -> Any:
-    stack = broadcast([A.shape[:-2], B.shape[:-2]])
-    triangle = np.triu(A) if upper else np.tril(A)
-    matrices = [np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (triangle, B)]
-    return np.linalg.solve(*matrices)
+    return np.linalg.solve(*stacked(np.triu(A) if upper else np.tril(A), B))
 
 
 def _lu_factors(A: Any) -> Any:

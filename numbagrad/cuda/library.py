@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..executor.plan.forms import broadcast, contiguous, dense
+from ..executor.plan import result_forms
+from ..executor.plan.forms import dense
 from . import foreach
 from .array import CudaArray
 from .driver import driver
@@ -77,14 +78,13 @@ def multiplies(a: CudaArray, b: CudaArray) -> bool:
     """Whether a product of stacks of matrices is one for cuBLAS: large, of a real dtype it has."""
     if a.dtype != b.dtype or a.dtype.kind != "f" or a.block.device != b.block.device:
         return False
-    samples = math.prod(broadcast([a.shape[:-2], b.shape[:-2]]))
-    return samples * a.shape[-2] * a.shape[-1] * b.shape[-1] >= driver().large_product
+    elements = math.prod(result_forms.product(a, b).shape)
+    return elements * a.shape[-1] >= driver().large_product
 
 
 def product(where: CudaBackend, a: CudaArray, b: CudaArray) -> CudaArray:
     """``a @ b`` by CuPy, which asks cuBLAS; halves are summed in float32."""
-    shape = (*broadcast([a.shape[:-2], b.shape[:-2]]), a.shape[-2], b.shape[-1])
-    made = where.new(contiguous(shape, a.dtype), a)
+    made = where.new(result_forms.product(a, b), a)
     with _library(a.block.device):
         np.matmul(_given(a), _given(b), out=_given(made))
     return made

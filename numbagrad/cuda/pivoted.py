@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..executor.families.checks import check_inside
-from ..executor.plan.forms import broadcast, contiguous
+from ..executor.plan.forms import contiguous
+from ..executor.plan.result_forms import product
 from ..ops.linear_algebra.lu import check_swaps
 from ..tensor import Tensor, new_tensor
 from . import launches
@@ -82,7 +83,7 @@ def ldl_solve(
     where: CudaBackend, LD: CudaArray, pivots: CudaArray, B: CudaArray, hermitian: bool
 ) -> CudaArray:
     """The solutions by columns: a warp for each right side."""
-    leading = broadcast([LD.shape[:-2], B.shape[:-2]])
+    leading = product(LD, B).shape[:-2]
     n, columns = B.shape[-2:]
     made, factor = [_by_columns(x, leading) for x in (B, LD)]
     swaps = _tensor(pivots).int().expand(*leading, n).contiguous()._array

@@ -18,7 +18,7 @@ import numpy as np
 from .. import backend
 from ..backend.strided_array import StridedArray
 from ..dtype import DTYPES
-from .plan.forms import Form, bounds, contiguous, dense
+from .plan.forms import Form, bounds, contiguous, dense_of
 from .planned_backend import PlannedBackend
 
 __all__ = ["BACKEND", "MetaArray", "MetaBackend"]
@@ -66,7 +66,7 @@ class MetaBackend(PlannedBackend):
 
     def from_host(self, array: np.ndarray[Any, Any]) -> MetaArray:
         """See :class:`Backend`: the form, as that of all copies."""
-        return self.allocate(*dense(array.shape, array.dtype, [array]))
+        return self.allocate(*dense_of(array))
 
     def to_host(self, array: Any) -> NoReturn:
         """Raise: there are no elements.
@@ -110,7 +110,7 @@ class MetaBackend(PlannedBackend):
         """
         if not isinstance(value, MetaArray):
             return super()._downloaded(value)
-        form = dense(value.shape, value.dtype, [value])
+        form = dense_of(value)
         zeros = np.zeros(max(value.nbytes, 1), np.uint8)
         made: np.ndarray[Any, Any] = np.ndarray(form.shape, form.dtype, zeros, 0, form.strides)
         if made.ndim > 1 and made.shape[-1] == made.shape[-2] and made.dtype.kind in "fc":

@@ -22,7 +22,7 @@ from .families.complex_parts import from_parts, parts_of_array
 from .families.conversion import program as conversion
 from .plan import result_forms
 from .plan.dtypes import code_of
-from .plan.forms import Form, broadcast, contiguous, dense
+from .plan.forms import Form, contiguous, dense_of, with_sizes
 from .plan.operations import Pointwise, Product, Reduce, Rowwise, view_of
 from .plan.spaces import around
 
@@ -123,7 +123,7 @@ class PlannedBackend(Backend):
         """A new array of the same elements on the same device, in C order or in theirs."""
         if order == "C":
             return self.copied_to(contiguous(array.shape, array.dtype), array)
-        return self.copied_to(dense(array.shape, array.dtype, [array]), array)
+        return self.copied_to(dense_of(array), array)
 
     def in_order(self, array: Array) -> Array:
         """The array, or a copy of it in C order."""
@@ -150,24 +150,20 @@ class PlannedBackend(Backend):
         compute, forms = result_forms.pointwise(program, operands, into)
         like: Any = next(x for x in (*operands, into) if isinstance(x, self.array_class))
         outputs = tuple([self.new(x, like) for x in forms]) if into is None else (into,)
-        rules = program.rules
-        narrow = rules.rounded([code_of(x, len(forms[0].shape)) for x in operands])
+        _, numbers = program.rules.signature(operands, outputs[0])
+        narrow = program.rules.rounded([code_of(x, len(forms[0].shape)) for x in operands])
         views: list[Any] = []
-        numbers: list[str | None] = []
-        for position, operand in enumerate(operands):
+        for operand in operands:
             if foreign(operand) is not None:
                 if narrow is not None and operand.dtype != narrow.numpy:
                     operand = self.converted(operand, narrow.numpy)
-                views.append(view_of(operand if into is None else self.apart(operand, into)))
-                numbers.append(None)
-            else:
-                views.append(operand.item() if isinstance(operand, np.ndarray) else operand)
-                numbers.append(rules.number(position, compute).name)
+                operand = view_of(operand if into is None else self.apart(operand, into))
+            views.append(operand)
         if outputs[0].size:
             made = tuple([view_of(x) for x in outputs])
             self.run(
                 Pointwise(program.name, program.formula, tuple(views), made, compute.name,
-                          tuple(numbers), eager=True)
+                          numbers, eager=True)
             )  # fmt: skip
         if into is not None:
             return None
@@ -186,14 +182,9 @@ class PlannedBackend(Backend):
         mask = int(mask) & ((1 << array.ndim) - 1)
         forms = result_forms.reduction(program, array, mask, bool(keepdim))
         outputs = [self.new(form, array) for form in forms]
-        self.run(
-            Reduce(
-                program, view_of(array), mask, bool(keepdim),
-                None if shift is None else view_of(self.in_order(shift)), view_of(outputs[0]),
-                None if parameters is None else float(parameters[0]),
-                view_of(outputs[1]) if len(outputs) > 1 else None,
-            )
-        )  # fmt: skip
+        shift = None if shift is None else self.in_order(shift)
+        arguments = array, mask, keepdim, shift, parameters
+        self.run(Reduce.of_call(view_of, program, arguments, outputs))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def rowwise(self, program: Any, dim: int, *arrays: Array) -> Any:
@@ -202,8 +193,7 @@ class PlannedBackend(Backend):
         forms = result_forms.rowwise(program, arrays[0])
         outputs = [self.new(form, arrays[0]) for form in forms]
         if arrays[0].size:
-            views = [tuple([view_of(x) for x in each]) for each in (arrays, outputs)]
-            self.run(Rowwise(program, dim, *views))
+            self.run(Rowwise.of_call(view_of, program, dim, arrays, outputs))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def matmul(self, a: Array, b: Array) -> Array:
@@ -212,11 +202,11 @@ class PlannedBackend(Backend):
             return self._product_of_complex(a, b)
         if a.dtype != b.dtype or from_numpy(a.dtype).name not in self.multiplied:
             self.refuse(f"matmul of {from_numpy(a.dtype).name}")
-        batch = broadcast([a.shape[:-2], b.shape[:-2]])
-        a, b = [self._stack(x, batch) for x in (a, b)]
-        made = self.new(contiguous((*a.shape[:-1], b.shape[-1]), a.dtype), a)
-        self.run(Product(view_of(a), view_of(b), view_of(made)))
-        return made.reshape((*batch, *made.shape[-2:]))
+        form = result_forms.product(a, b)
+        a, b = [self._stack(x, form.shape[:-2]) for x in (a, b)]
+        made = self.new(result_forms.product(a, b), a)
+        self.run(Product.of_call(view_of, a, b, made))
+        return made.reshape(form.shape)
 
     def _product_of_complex(self, a: Array, b: Array) -> Array:
         """The product of complex matrices, from the four products of their parts."""
@@ -269,7 +259,7 @@ class PlannedBackend(Backend):
         if array.dtype.kind == "c":
             return from_parts(self.index_select(parts_of_array(array), dim, index))
         outer, size, inner = around(array.shape, dim)
-        shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :])
+        shape = with_sizes(array.shape, dim, index.size)
         made = self.new(contiguous(shape, array.dtype), array)
         launch_args = made, self.in_order(array), self.in_order(index), size, index.size, inner
         self.kernel(_READS, f"index_select_{array.itemsize}", outer * index.size, launch_args)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..executor.plan import result_forms
-from ..executor.plan.operations import Array, Product
+from ..executor.plan.operations import Array, Product, Reduce, Rowwise
 from .trace import Trace
 from .traced_values import returned
 
@@ -45,7 +45,7 @@ class AbstractTrace(Trace):
         made = result_forms.reduced(program, array, int(mask), bool(keepdim))
         if made is None or len(made) > 1 or (len(rest) > 1 and rest[1] is not None):
             self.fail(f"{program.definition.name}, which no loop can do")
-        self.operations.append(self.reduce_operation(program, arguments, made[0]))
+        self.operations.append(Reduce.of_call(self.view, program, arguments, made))
         return made[0]
 
     def rowwise(self, program: Any, dim: int, arrays: tuple[Array, ...]) -> Any:
@@ -53,7 +53,7 @@ class AbstractTrace(Trace):
         made = result_forms.row_results(program, arrays)
         if made is None or len(made) > 1:
             self.fail(f"{program.name} of arrays that are not contiguous")
-        self.operations.append(self.rowwise_operation(program, dim, arrays, made))
+        self.operations.append(Rowwise.of_call(self.view, program, dim, arrays, made))
         return made[0]
 
     def product(self, function: Callable[..., Array], a: Array, b: Array) -> Array:
@@ -61,7 +61,7 @@ class AbstractTrace(Trace):
         made = result_forms.multiplied(a, b)
         if made is None:
             self.fail(f"a product of {a.dtype} {a.shape} and {b.dtype} {b.shape}")
-        self.operations.append(Product(self.view(a), self.view(b), self.view(made, made=True)))
+        self.operations.append(Product.of_call(self.view, a, b, made))
         return made
 
     def call(self, function: Callable[..., Any], *arguments: Any, effect: bool = False) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Backend
-from ..executor.plan.forms import dense
+from ..executor.plan.forms import dense_of
 from ..executor.plan.operations import Array, Call, Memory, Operation, View
 from . import timing
 from .program import Program, _Python, as_view
@@ -23,7 +23,7 @@ from .traced_values import root_of
 
 def _form(memory: Memory) -> tuple[Any, ...]:
     array = memory.array
-    return tuple(dense(array.shape, array.dtype, [array]))
+    return tuple(dense_of(array))
 
 
 def empty_like(memory: Memory) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from ..executor.builtin import described, launcher_address
 from ..executor.cache import library
 from ..executor.plan import result_forms
-from ..executor.plan.operations import Array, Operation, Product
+from ..executor.plan.operations import Array, Operation, Product, Reduce, Rowwise
 from .input_numbers import DrawnNumber
 from .program import Program
 
@@ -59,7 +59,7 @@ def reduce(trace: Trace, program: Any, arguments: tuple[Any, ...]) -> Array | No
     made = result_forms.reduced(program, array, int(mask), bool(keepdim))
     if made is None or len(made) > 1 or not array.size:
         return None
-    _run(trace, trace.reduce_operation(program, arguments, made[0]))
+    _run(trace, Reduce.of_call(trace.view, program, arguments, made))
     return made[0]
 
 
@@ -70,7 +70,7 @@ def rowwise(trace: Trace, program: Any, dim: int, arrays: tuple[Array, ...]) -> 
     made = result_forms.row_results(program, arrays)
     if made is None or len(made) > 1 or not made[0].size:
         return None
-    _run(trace, trace.rowwise_operation(program, dim, arrays, made))
+    _run(trace, Rowwise.of_call(trace.view, program, dim, arrays, made))
     return made[0]
 
 
@@ -80,8 +80,7 @@ def product(trace: Trace, a: Array, b: Array) -> Array | None:
         return None
     made = result_forms.multiplied(a, b)
     if made is not None:
-        views = trace.view(a), trace.view(b), trace.view(made, made=True)
-        _run(trace, Product(*views))
+        _run(trace, Product.of_call(trace.view, a, b, made))
     return made
 
 

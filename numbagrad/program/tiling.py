@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ..executor.plan import cost
+from ..executor.plan.forms import with_sizes
 from ..executor.plan.operations import (
     Memory,
     Operation,
@@ -243,7 +244,7 @@ class _Builder:
 
     def _cut(self, view: View, dim: int, rows: int) -> View:
         """The first tile, of so many rows, of a view that has the rows along a dimension."""
-        shape = (*view.shape[:dim], rows, *view.shape[dim + 1 :])
+        shape = with_sizes(view.shape, dim, rows)
         step, memory = view.strides[dim] * self.tile, view.memory
         if step:
             role = Tile(memory, step, step * self.tiles)

@@ -351,8 +351,7 @@ class Trace:
         """A call of the matrix product."""
         c = self._product_of(function, a, b)
         if a.dtype.kind == "f" and a.itemsize >= 4 and a.ndim == b.ndim <= 4:
-            views = self.view(a), self.view(b), self.view(c, made=True)
-            self.operations.append(Product(*views))
+            self.operations.append(Product.of_call(self.view, a, b, c))
             return c
         return self._note(Call("matmul", function, (a, b), ()), (a, b), c)
 
@@ -369,18 +368,8 @@ class Trace:
                 made = program.run(*arguments)
         if isinstance(made, tuple):
             return self._note(Call(program.definition.name, program.run, (), ()), arguments, made)
-        self.operations.append(self.reduce_operation(program, arguments, made))
+        self.operations.append(Reduce.of_call(self.view, program, arguments, (made,)))
         return made
-
-    def reduce_operation(self, program: Any, arguments: tuple[Any, ...], made: Array) -> Reduce:
-        """A call of a ``ReductionProgram`` that made an array."""
-        array, mask, keepdim, *rest = arguments
-        shift, parameters = (*rest, None, None)[:2]
-        return Reduce(
-            program, self.view(array), int(mask), bool(keepdim),
-            None if shift is None else self.view(shift), self.view(made, made=True),
-            None if parameters is None else float(parameters[0]),
-        )  # fmt: skip
 
     def rowwise(self, program: Any, dim: int, arrays: tuple[Array, ...]) -> Any:
         """A call of a ``RowwiseProgram``."""
@@ -391,15 +380,8 @@ class Trace:
         if not all([x.flags.c_contiguous for x in arrays]):
             return self._note(Call(program.name, program.run, (), ()), (dim, *arrays), made)
         outputs = made if isinstance(made, tuple) else (made,)
-        self.operations.append(self.rowwise_operation(program, dim, arrays, outputs))
+        self.operations.append(Rowwise.of_call(self.view, program, dim, arrays, outputs))
         return made
-
-    def rowwise_operation(
-        self, program: Any, dim: int, arrays: tuple[Array, ...], outputs: tuple[Array, ...]
-    ) -> Rowwise:
-        """A call of a ``RowwiseProgram`` on contiguous arrays."""
-        inputs = tuple([self.view(x) for x in arrays])
-        return Rowwise(program, dim, inputs, tuple([self.view(x, made=True) for x in outputs]))
 
     def opaque(
         self,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executor.plan.forms import with_sizes
 from ..tensor.sparse_array import Places
 
 __all__ = [
@@ -138,5 +139,5 @@ def selected(places: Places, dim: int, index: Array) -> tuple[Places, Array]:
     number, position = joined(index, places.indices[dim])
     indices = places.indices[:, position].copy()
     indices[dim] = number
-    sizes = (*places.sizes[:dim], index.size, *places.sizes[dim + 1 :])
+    sizes = with_sizes(places.sizes, dim, index.size)
     return Places(indices, sizes), position

@@ -23,7 +23,7 @@ from .. import capture
 from ..builtin import LaunchMiss
 from ..memory.arrays import new_array
 from ..plan.dtypes import DtypeRules, OperandCode
-from ..plan.forms import dense, memory_order
+from ..plan.forms import dense_of, memory_order
 from ..plan.formula_kernels import GRAIN
 from .pointwise import PointwiseProgram
 
@@ -73,12 +73,12 @@ def dense_like(
     It is an ndarray, or of a backend if one is named.
     """
     if where is not None:
-        return where.allocate(*dense(array.shape, kind, [array]))
+        return where.allocate(*dense_of(array, kind))
     if array.flags.c_contiguous:
         return new_array(array.shape, kind)
     if type(array) is np.ndarray and len({0, *array.strides}) > array.ndim:
         return np.empty_like(array, kind)  # NumPy sorts strides alike that all differ
-    return dense(array.shape, kind, [array]).empty()
+    return dense_of(array, kind).empty()
 
 
 def in_order(

@@ -22,6 +22,7 @@ from ..builtin import at_hand, make_launcher
 from ..hand_written import HandWrittenKernel
 from ..memory.arrays import scalar
 from ..mode import NATIVE
+from ..plan.forms import with_sizes
 from ..plan.spaces import around
 from .complex_parts import from_parts, parts_of_array
 from .writing import tell, writers
@@ -163,7 +164,7 @@ def index_select(array: Array, dim: int, index: Array) -> Array:
         return from_parts(index_select(parts_of_array(array), dim, index))
     array, index = np.ascontiguousarray(array), np.ascontiguousarray(index)
     outer, size, inner = around(array.shape, dim)
-    output = np.empty((*array.shape[:dim], index.size, *array.shape[dim + 1 :]), array.dtype)
+    output = np.empty(with_sizes(array.shape, dim, index.size), array.dtype)
     from_numpy(array.dtype)
     kernel = _kernel(f"index_select_{array.itemsize}")
     count = index.size

@@ -19,6 +19,7 @@ from ...kernels.interpolation.layout import Geometry
 from .. import capture
 from ..hand_written import HandWrittenKernel
 from ..memory.arrays import constant, in_c_order, new_array
+from ..plan.forms import with_sizes
 from ..plan.spaces import around
 
 Array = np.ndarray[Any, Any]
@@ -120,7 +121,7 @@ def bands_of(matrix: Array) -> Bands:
 def weighted(array: Array, dim: int, bands: Bands) -> Array:
     """The matrix of the bands times every line of a dimension."""
     count, taps = bands.weights.shape
-    made = new_array((*array.shape[:dim], count, *array.shape[dim + 1 :]), array.dtype)
+    made = new_array(with_sizes(array.shape, dim, count), array.dtype)
     outer, size, inner = around(array.shape, dim)
     kernel = _kernel(f"weigh_{name_of(array.dtype)}", "weighted")
     kernel(

@@ -7,6 +7,7 @@ in float32, integers go to NumPy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,8 +28,9 @@ from ..builtin import (
 from ..cache import library
 from ..mode import NATIVE
 from ..plan import direct
-from ..plan.forms import broadcast
+from ..plan.forms import stacked
 from ..plan.product_kernels import kernel_of
+from ..plan.result_forms import product
 from ..threads import pool
 from .bfloat16_products import bfloat16_product
 from .conversion import has_half, narrowed, widened
@@ -185,15 +187,12 @@ def _general(a: Array, b: Array) -> Array:
         return made
     if a.dtype.kind != "f":
         return _reference(a, b)
-    batch = broadcast([a.shape[:-2], b.shape[:-2]])
-    a = np.ascontiguousarray(np.broadcast_to(a, (*batch, *a.shape[-2:])))
-    b = np.ascontiguousarray(np.broadcast_to(b, (*batch, *b.shape[-2:])))
-    count = int(np.prod(batch))
-    product = matmul(
-        a.reshape(count, *a.shape[-2:]) if len(batch) > 2 else a,
-        b.reshape(count, *b.shape[-2:]) if len(batch) > 2 else b,
-    )
-    return product.reshape(*batch, a.shape[-2], b.shape[-1])
+    form = product(a, b)
+    a, b = [np.ascontiguousarray(x) for x in stacked(a, b)]
+    if a.ndim > 4:
+        count = math.prod(form.shape[:-2])
+        a, b = [x.reshape(count, *x.shape[-2:]) for x in (a, b)]
+    return matmul(a, b).reshape(form.shape)
 
 
 def _of_complex(a: Array, b: Array) -> Array:

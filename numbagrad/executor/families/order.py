@@ -18,6 +18,7 @@ import numpy as np
 from ...dtype import from_numpy, name_of
 from ..hand_written import HandWrittenKernel
 from ..memory.arrays import new_array
+from ..plan.forms import with_sizes
 from ..plan.spaces import around
 
 Array = np.ndarray[Any, Any]
@@ -145,7 +146,7 @@ def between(array: Array, dim: int, descending: bool, start: int, stop: int) -> 
     """The entries of ``argsort`` from one place on to before another."""
     if array.ndim == 0:
         return np.zeros((), np.int64)
-    shape = (*array.shape[:dim], stop - start, *array.shape[dim + 1 :])
+    shape = with_sizes(array.shape, dim, stop - start)
     size = array.shape[dim]
     if not math.prod(shape):
         return np.empty(shape, np.int64)

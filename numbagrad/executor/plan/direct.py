@@ -154,17 +154,11 @@ def reduce(
     _refuse_others(given)
     array = _readable(array)
     if shift is not None:
-        shift = _readable(shift)
+        shift = np.ascontiguousarray(_readable(shift))
     mask = int(mask) & ((1 << array.ndim) - 1)
     outputs = result_forms.made(result_forms.reduction(program, array, mask, bool(keepdim)))
-    run(
-        Reduce(
-            program, view_of(array), mask, bool(keepdim),
-            None if shift is None else view_of(np.ascontiguousarray(shift)), view_of(outputs[0]),
-            None if parameters is None else float(parameters[0]),
-            view_of(outputs[1]) if len(outputs) > 1 else None,
-        )
-    )  # fmt: skip
+    arguments = array, mask, keepdim, shift, parameters
+    run(Reduce.of_call(view_of, program, arguments, outputs))
     return outputs[0] if len(outputs) == 1 else outputs
 
 
@@ -173,9 +167,8 @@ def rowwise(program: Any, dim: int, *arrays: Any) -> Any:
     _refuse_others(arrays)
     arrays = tuple([np.ascontiguousarray(_readable(x)).reshape(x.shape) for x in arrays])
     outputs = result_forms.made(result_forms.rowwise(program, arrays[0]))
-    views = [tuple([view_of(x) for x in each]) for each in (arrays, outputs)]
     if arrays[0].size:
-        run(Rowwise(program, dim, *views))
+        run(Rowwise.of_call(view_of, program, dim, arrays, outputs))
     return outputs[0] if len(outputs) == 1 else outputs
 
 
@@ -185,6 +178,5 @@ def product(a: Any, b: Any) -> Array:
     made = result_forms.multiplied(a, b)
     if made is None:
         raise LaunchMiss(MISS_OPERAND)
-    a, b = _readable(a), _readable(b)
-    run(Product(view_of(a), view_of(b), view_of(made)))
+    run(Product.of_call(view_of, _readable(a), _readable(b), made))
     return made

@@ -117,6 +117,18 @@ def reduced_shape(shape: Shape, mask: int, keepdim: bool = True) -> Shape:
     return tuple([1 if gone else size for size, gone in sizes if keepdim or not gone])
 
 
+def with_sizes(shape: Sequence[int], dim: int, *sizes: int) -> Shape:
+    """A shape with other sizes, none or several, in the place of one dimension."""
+    return (*shape[:dim], *sizes, *shape[dim + 1 :])
+
+
+def stacked(a: Array, b: Array) -> tuple[Array, Array]:
+    """Views of two stacks of matrices with the leading dimensions to which theirs broadcast."""
+    batch = broadcast([a.shape[:-2], b.shape[:-2]])
+    first, second = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)]
+    return first, second
+
+
 def spread(form: Any, shape: Shape) -> Shape:
     """The strides of an array over a shape that it broadcasts to: 0 where it repeats."""
     own: Shape = form.shape
@@ -144,6 +156,11 @@ def dense(shape: Shape, dtype: np.dtype[Any], operands: Sequence[Any]) -> Form:
     """The form of a new array without gaps, its dimensions in the order of the operands."""
     order = memory_order(shape, *[spread(x, shape) for x in operands])
     return Form(shape, dense_strides(shape, order, dtype.itemsize), dtype)
+
+
+def dense_of(array: Any, dtype: np.dtype[Any] | None = None) -> Form:
+    """The form of a copy without gaps, in the order of the strides, as another dtype if given."""
+    return dense(array.shape, array.dtype if dtype is None else dtype, [array])
 
 
 @functools.lru_cache(maxsize=1024)

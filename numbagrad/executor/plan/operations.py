@@ -20,7 +20,7 @@ from ...codegen.alias_scopes import APART
 from ...formula import Expression, Formula
 from ...kernels.rowwise.rows import ClassKind
 from .forms import Array, spread
-from .sharing import Range, bounds, extent, may_overlap, meet
+from .sharing import Range, bounds, extent, is_dense, may_overlap, meet
 
 
 class Memory:
@@ -115,6 +115,9 @@ class Number:
     index: int
 
 
+#: A view of an array, and whether its memory is new: ``view_of``, or a method of the trace.
+ViewOf = Callable[..., View]
+
 #: An operand: memory, a number given at each run, or a number that never changes.
 Operand = View | Number | bool | int | float
 
@@ -127,13 +130,8 @@ def overlap(first: View, second: View) -> bool:
 
 def covers(view: View) -> bool:
     """Whether a view is all of its memory, each element once."""
-    step = view.dtype.itemsize
-    for stride, size in sorted(zip(view.strides, view.shape, strict=True)):
-        if size != 1:
-            if stride != step:
-                return False
-            step *= size
-    return view.offset == 0 and step == view.memory.nbytes
+    nbytes = view.size * view.dtype.itemsize
+    return view.offset == 0 and nbytes == view.memory.nbytes and is_dense(view)
 
 
 def numbered_apart(views: Sequence[View | None]) -> list[int]:
@@ -238,6 +236,11 @@ class Product(Operation):
     further: tuple[tuple[View, View], ...] = ()
     epilogue: Pointwise | None = None
 
+    @classmethod
+    def of_call(cls, view: ViewOf, a: Array, b: Array, made: Array) -> Product:
+        """The operation of a product that was made; ``view`` gives the views of arrays."""
+        return cls(view(a), view(b), view(made, True))
+
     @property
     def terms(self) -> tuple[tuple[View, View], ...]:
         """The factors of each product that it sums."""
@@ -276,6 +279,21 @@ class Reduce(Operation):
     #: The indices of a selection; None for other reductions.
     indices: View | None = None
 
+    @classmethod
+    def of_call(
+        cls, view: ViewOf, program: Any, arguments: tuple[Any, ...], made: Sequence[Array]
+    ) -> Reduce:
+        """The operation of a call of a ``ReductionProgram``; ``view`` gives the views of arrays."""
+        array, mask, keepdim, *rest = arguments
+        shift, parameters = (*rest, None, None)[:2]
+        output, *indices = [view(x, True) for x in made]
+        return cls(
+            program, view(array), int(mask), bool(keepdim),
+            None if shift is None else view(shift), output,
+            None if parameters is None else float(parameters[0]),
+            indices[0] if indices else None,
+        )  # fmt: skip
+
     @property
     def name(self) -> str:  # type: ignore[override]
         return str(self.program.definition.name)
@@ -297,6 +315,14 @@ class Rowwise(Operation):
     dim: int
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
+
+    @classmethod
+    def of_call(
+        cls, view: ViewOf, program: Any, dim: int, arrays: Sequence[Array], made: Sequence[Array]
+    ) -> Rowwise:
+        """The operation of a call of a ``RowwiseProgram``; ``view`` gives the views of arrays."""
+        inputs = tuple([view(x) for x in arrays])
+        return cls(program, dim, inputs, tuple([view(x, True) for x in made]))
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...executor.plan.forms import ShapesDiffer, broadcast
+from ...executor.plan.forms import ShapesDiffer, broadcast, with_sizes
 from ...tensor import Tensor
 from ...type_names import type_name
 
@@ -119,7 +119,7 @@ def complete_shape(shape: Shape, count: int) -> Shape:
             return shape
     elif known > 0:
         if count % known == 0:
-            return (*shape[:unknown], count // known, *shape[unknown + 1 :])
+            return with_sizes(shape, unknown, count // known)
     elif count == 0:
         raise RuntimeError(
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "

@@ -34,7 +34,7 @@ from ...dtype import (
 from ...dtype import dtype as DType
 from ...executor.capture import outside_programs
 from ...executor.families.conversion import convert
-from ...executor.plan.forms import dense
+from ...executor.plan.forms import dense_of
 from ...layout import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ...number_range import checked_number
 from ...tensor import Tensor
@@ -65,7 +65,7 @@ def _on_backend(input: Any, where: Backend | None, source: Device, later: bool) 
     """
     held = foreign(input)
     if held is not None and where is not None and held.array_class is where.array_class:
-        made = where.allocate(*dense(input.shape, input.dtype, [input]))
+        made = where.allocate(*dense_of(input))
         where.copy(made, input)
         return made
     if where is None:

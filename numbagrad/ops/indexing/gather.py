@@ -21,6 +21,7 @@ from ...executor.families import indexing as executor
 from ...executor.families.checks import check_inside
 from ...executor.families.copying import copies
 from ...executor.memory.arrays import constant_beside, copied, embedded, filled_like, values_on_host
+from ...executor.plan.forms import with_sizes
 from ...native.array_launch_layout import ALL_IN_A_ROW
 from ...tensor import Tensor, new_tensor
 from ...tensor.sparse_array import require_cpu
@@ -280,8 +281,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"but got {len(own)} dimensions for input, and {len(given)} dimensions for indices"
         )
     dim = dimension(len(own), dim)
-    rest = common_shape([(*shape[:dim], 1, *shape[dim + 1 :]) for shape in (own, given)])
-    spread = [(*rest[:dim], shape[dim], *rest[dim + 1 :]) for shape in (own, given)]
+    rest = common_shape([with_sizes(shape, dim, 1) for shape in (own, given)])
+    spread = [with_sizes(rest, dim, shape[dim]) for shape in (own, given)]
     positions = from_zero(expand(indices, spread[1]), own[dim])
     return gather(expand(input, spread[0]), dim, positions)
 
@@ -295,7 +296,7 @@ def _selected(array: Array, dim: int, index: Array) -> Array:
         return made
     size = size_along(array, dim)
     check_inside("index_select(): an index", index, size, check_rows, index, size)
-    shape = (*array.shape[:dim], index.size, *array.shape[dim + 1 :]) if array.ndim else ()
+    shape = with_sizes(array.shape, dim, index.size) if array.ndim else ()
     return executor.index_select(array, dim, index).reshape(shape)
 
 
@@ -326,7 +327,7 @@ def rows_of_samples(index: Tensor, input: Tensor, dim: int) -> Tensor:
     """A vector of indices for each sample, repeated to index ``dim`` of ``input`` in a gather."""
     shape = input._array.shape
     sizes = (shape[0], *(1,) * (dim - 1), index._array.shape[1], *(1,) * (len(shape) - dim - 1))
-    whole = (*shape[:dim], index._array.shape[1], *shape[dim + 1 :])
+    whole = with_sizes(shape, dim, index._array.shape[1])
     return reshape(index, sizes).expand(whole)
 
 

@@ -14,7 +14,7 @@ from ...executor.families import indexing as executor
 from ...executor.families.checks import check_inside
 from ...executor.families.copying import copies
 from ...executor.memory.arrays import assign, filled_like
-from ...executor.plan.forms import spread
+from ...executor.plan.forms import spread, with_sizes
 from ...tensor import new_tensor
 from ..operators.pointwise_operator import pointwise
 from .subscript import ALL
@@ -36,7 +36,7 @@ def taken(array: Array, arrays: Key) -> Array:
     if dim < 0 and foreign(array) is not None:
         flat, lead, index = _as_rows(array, arrays)
         read = executor.index_select(flat, lead, index.reshape(-1))
-        return read.reshape((*read.shape[:lead], *index.shape, *read.shape[lead + 1 :]))
+        return read.reshape(with_sizes(read.shape, lead, *index.shape))
     if dim < 0:
         taken = array[arrays]
         return taken if taken.flags.c_contiguous else taken.copy("C")
@@ -44,7 +44,7 @@ def taken(array: Array, arrays: Key) -> Array:
     made = copies.read_rows(array, dim, index)
     if made is not None:
         return made
-    shape = (*array.shape[:dim], *index.shape, *array.shape[dim + 1 :])
+    shape = with_sizes(array.shape, dim, *index.shape)
     return executor.index_select(array, dim, index.reshape(-1)).reshape(shape)
 
 
@@ -58,7 +58,7 @@ def _add_values(array: Array, arrays: Key, values: Array) -> None:
         return
     if foreign(array) is not None:
         flat, lead, index = _as_rows(array, arrays)
-        rows = values.reshape((*flat.shape[:lead], index.size, *flat.shape[lead + 1 :]))
+        rows = values.reshape(with_sizes(flat.shape, lead, index.size))
         executor.index_add(flat, lead, index.reshape(-1), rows)
         _write_back(array, arrays, flat)
         return
@@ -139,9 +139,9 @@ def _write_elsewhere(
 ) -> None:
     """``array[arrays] (+)= values``."""
     flat, lead, index = _as_rows(array, arrays)
-    shape = (*flat.shape[:lead], *index.shape, *flat.shape[lead + 1 :])
+    shape = with_sizes(flat.shape, lead, *index.shape)
     spread_values = executor.strided_view(values, shape, spread(values, shape))
-    rows = spread_values.reshape((*flat.shape[:lead], index.size, *flat.shape[lead + 1 :]))
+    rows = spread_values.reshape(with_sizes(flat.shape, lead, index.size))
     add = executor.index_add if accumulate else where.index_copy
     add(flat, lead, index.reshape(-1), rows)
     _write_back(array, arrays, flat)

@@ -18,6 +18,7 @@ from ...executor.families import indexing as executor
 from ...executor.families.checks import check_inside
 from ...executor.families.writing import writers
 from ...executor.memory.arrays import copied
+from ...executor.plan.forms import with_sizes
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...number_range import checked_number
 from ...tensor import Tensor
@@ -81,16 +82,11 @@ def _check_rows(name: str, input: Tensor, dim: int, index: Array, source: Tensor
             f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): "
             f"({given[dim]}), for dim: {dim}"
         )
-    if _entry(own, dim) != _entry(given, dim):
+    if with_sizes(own, dim) != with_sizes(given, dim):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(own)} source.shape = {list(given)}"
         )
-
-
-def _entry(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
-    """The shape of what one index chooses."""
-    return (*shape[:dim], *shape[dim + 1 :])
 
 
 def _check_copied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
@@ -117,7 +113,7 @@ def _check_copied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Non
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{scalar_name(input)} and (source) {scalar_name(source)}"
         )
-    entry, other = _entry(own, dim), _entry(given, dim)
+    entry, other = with_sizes(own, dim), with_sizes(given, dim)
     if entry != other:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination "

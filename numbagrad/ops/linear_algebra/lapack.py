@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...executor.families import elimination
-from ...executor.plan.forms import broadcast
+from ...executor.plan.forms import stacked
 
 Array = np.ndarray[Any, Any]
 
@@ -59,11 +59,11 @@ def substituted(A: Array, B: Array, upper: bool) -> Array:
     By substitution, so that each row of X depends on the rows before it alone, and the error of
     each element is relative to the terms of that element. A zero on the diagonal gives infinity.
     """
-    stack = broadcast([A.shape[:-2], B.shape[:-2]])
-    made: Array = np.broadcast_to(B, (*stack, *B.shape[-2:])).copy("C")
+    matrices, B = stacked(A, B)
+    made: Array = B.copy("C")
     if isinstance(made, np.ndarray) and made.dtype.kind == "f" and made.size:
         if A.ndim > 2:
-            A = np.broadcast_to(A, (*stack, *A.shape[-2:])).reshape(-1, *A.shape[-2:])
+            A = matrices.reshape(-1, *A.shape[-2:])
         elimination.substitute(A, made.reshape(-1, *made.shape[-2:]), upper)
     else:
         _substitute_in_parts(A, made, upper)

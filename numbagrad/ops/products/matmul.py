@@ -19,7 +19,8 @@ from ...dispatch.layers import asks, descend
 from ...dispatch.policies import autocasts
 from ...executor.families.matmul import matmul as _product
 from ...executor.families.matmul import matmul_and_tangent
-from ...executor.plan.forms import broadcast
+from ...executor.plan.forms import stacked
+from ...executor.plan.result_forms import product
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks
 from ...transforms.levels import is_transformed
@@ -304,12 +305,12 @@ def _stack_product(a: Array, b: Array) -> Array:
         return made.reshape(*a.shape[:-1], b.shape[1])
     if a.ndim == b.ndim <= 4:  # what the launcher broadcasts itself
         return _product(a, b)
-    batch = broadcast([a.shape[:-2], b.shape[:-2]])
-    if len(batch) <= 2:
-        return _product(*[x.reshape((1,) * (len(batch) + 2 - x.ndim) + x.shape) for x in (a, b)])
-    a, b = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)]
-    made = _product(a.reshape(-1, *a.shape[-2:]), b.reshape(-1, *b.shape[-2:]))
-    return made.reshape(*batch, a.shape[-2], b.shape[-1])
+    rank = max(a.ndim, b.ndim)
+    if rank <= 4:
+        return _product(*[x.reshape((1,) * (rank - x.ndim) + x.shape) for x in (a, b)])
+    shape = product(a, b).shape
+    a, b = [x.reshape(-1, *x.shape[-2:]) for x in stacked(a, b)]
+    return _product(a, b).reshape(shape)
 
 
 def _to_second(grad: Tensor, a: Tensor, shape: tuple[int, ...]) -> Tensor:

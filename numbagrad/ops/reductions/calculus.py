@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import bool_, uint8
+from ...executor.plan.forms import with_sizes
 from ...tensor import Tensor
 from ...type_names import type_name
 from ..arguments.kinds import takes
@@ -61,7 +62,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     shape = y._array.shape
     if 0 in shape and shape[dimension(len(shape), dim)] == 0:
         position = dimension(len(shape), dim)
-        return y.new_zeros((*shape[:position], *shape[position + 1 :]))
+        return y.new_zeros(with_sizes(shape, position))
     areas, dim = _areas("trapezoid", y, x, 1 if dx is None else dx, dim)
     made = areas.sum(dim)
     if x is None and shape[dim] == 1 and y.is_floating_point():

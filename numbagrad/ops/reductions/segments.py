@@ -11,6 +11,7 @@ import numpy as np
 
 from ...dtype import scalar_type_name
 from ...executor.memory.arrays import constant_beside, values_on_host
+from ...executor.plan.forms import with_sizes
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_batched
 from ..arguments.shapes import dimension
@@ -125,7 +126,7 @@ def segment_reduce(
     begin = neutral
     if reduce in ("sum", "prod", "mean"):
         begin = (0.0 if reduce == "mean" else neutral) if initial is None else initial
-    sizes_of_start = (*shape[:axis], segments + 1, *shape[axis + 1 :])
+    sizes_of_start = with_sizes(shape, axis, segments + 1)
     start = full(sizes_of_start, begin, dtype=data.dtype, device=data.device)
     made = scatter_reduce(start, axis, index.expand(shape), data, kind)
     made = narrow(made, axis, 0, segments)

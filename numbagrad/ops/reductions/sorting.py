@@ -22,6 +22,7 @@ from ...executor.families import order
 from ...executor.families.checks import check_fractions
 from ...executor.families.conversion import dense_like
 from ...executor.memory.arrays import assign, constant, constant_beside
+from ...executor.plan.forms import with_sizes
 from ...number_range import check_bits, wrapped_number
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
@@ -394,7 +395,7 @@ def _runs(array: Array, axis: int, with_numbers: bool) -> tuple[Array, Array | N
 
 def _check_selected(function: str, shape: tuple[int, ...], axis: int) -> None:
     """Raise torch's error if entries of a dimension are compared that have no elements."""
-    if 0 in (*shape[:axis], *shape[axis + 1 :]):
+    if 0 in with_sizes(shape, axis):
         raise RuntimeError(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: "
             f"{function}() of shape {list(shape)} along dim {axis}"

@@ -16,6 +16,7 @@ from ...dtype import get_default_dtype, scalar_type_name
 from ...executor.capture import outside_programs
 from ...executor.families import spectra
 from ...executor.memory.arrays import constant_beside, new_array
+from ...executor.plan.forms import with_sizes
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
 from ...transforms.tangents import multilinear
@@ -100,7 +101,7 @@ def _half(array: Array, dims: Dims, scale: float) -> Array:
     size = array.shape[last]
     if not spectra.has_kernels(array, last, size, halved=True):
         return _scaled(np.fft.rfftn(array, axes=dims), scale)
-    shape = (*array.shape[:last], size // 2 + 1, *array.shape[last + 1 :])
+    shape = with_sizes(array.shape, last, size // 2 + 1)
     made = new_array(shape, np.result_type(array.dtype, np.complex64))
     spectra.transform("real_lines", array, last, made, scale)
     return _along_all(made, dims[:-1], made, 1.0, True)
@@ -115,7 +116,7 @@ def _whole(array: Array, dims: Dims, size: int, scale: float) -> Array:
         return _scaled(np.fft.irfftn(array, sizes, dims, norm="forward"), scale)
     if len(dims) > 1:
         array = _along_all(array, dims[:-1], new_array(array.shape, array.dtype), 1.0, False)
-    made = new_array((*array.shape[:last], size, *array.shape[last + 1 :]), array.real.dtype)
+    made = new_array(with_sizes(array.shape, last, size), array.real.dtype)
     spectra.transform("half_lines", array, last, made, scale, turned=True)
     return made
 

@@ -15,6 +15,7 @@ from ...dispatch.policies import autocasts
 from ...executor.families.copying import copies
 from ...executor.memory.arrays import filled_like, new_array
 from ...executor.plan.dtypes import promoted
+from ...executor.plan.forms import with_sizes
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import with_samples
 from ...transforms.tangents import additive
@@ -76,7 +77,7 @@ def _joined(where: Backend, dim: int, arrays: list[Any]) -> Any:
     if not -len(shape) <= dim < len(shape):
         raise _Unlike
     dim %= len(shape)
-    others = [(*x.shape[:dim], *x.shape[dim + 1 :]) for x in arrays]
+    others = [with_sizes(x.shape, dim) for x in arrays]
     if len(set(others)) > 1:
         raise _Unlike
     shape[dim] = sum([x.shape[dim] for x in arrays])
@@ -156,7 +157,7 @@ _stack = TensorOperator(
 
 def _fitted(tensors: list[Tensor], first: tuple[int, ...], dim: int) -> list[Tensor]:
     """The tensors, those of shape (0,) with no elements along ``dim`` of the shape ``first``."""
-    nothing = (*first[:dim], 0, *first[dim + 1 :])
+    nothing = with_sizes(first, dim, 0)
     made = []
     for tensor in tensors:
         made.append(reshape(tensor, nothing) if tensor._array.shape == (0,) else tensor)

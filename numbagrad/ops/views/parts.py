@@ -14,6 +14,7 @@ import numpy as np
 
 from ...executor.families.indexing import strided_view
 from ...executor.memory.arrays import assign, copied, embedded, filled_like
+from ...executor.plan.forms import with_sizes
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, part_of_samples, samples_first, stacked
 from ...transforms.tangents import additive, multilinear
@@ -306,8 +307,8 @@ def _windows(array: Array, dim: int, size: int, step: int) -> Array:
     count = (shape[dim] - size) // step + 1
     return strided_view(
         array,
-        (*shape[:dim], count, *shape[dim + 1 :], size),
-        (*strides[:dim], strides[dim] * step, *strides[dim + 1 :], strides[dim]),
+        (*with_sizes(shape, dim, count), size),
+        (*with_sizes(strides, dim, strides[dim] * step), strides[dim]),
     )
 
 

@@ -17,7 +17,7 @@ from ...executor.families.conversion import dense_like
 from ...executor.families.indexing import strided_view
 from ...executor.memory.arrays import copied, new_array, values_on_host
 from ...executor.memory.copies import triangle_into
-from ...executor.plan.forms import spread
+from ...executor.plan.forms import spread, with_sizes
 from ...layout import contiguous_format
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, aligned, stacked
@@ -31,7 +31,6 @@ from ..operators.array_function import array_function
 from ..operators.tensor_operator import TensorOperator
 from .expand import expand
 from .parts import diagonal_view, embed_diagonal
-from .splitting import with_size
 from .view import reshape, unsqueeze
 
 __all__ = [
@@ -429,7 +428,7 @@ def repeat_interleave(
         count = int(counts.reshape(()))
         repeated = expand(unsqueeze(input, dim + 1), (*shape[: dim + 1], count, *shape[dim + 1 :]))
         copy = repeated.clone(memory_format=contiguous_format)  # also of a single repeat
-        return _of_size(reshape(copy, with_size(shape, dim, shape[dim] * count)), dim, output_size)
+        return _of_size(reshape(copy, with_sizes(shape, dim, shape[dim] * count)), dim, output_size)
     if counts.shape != (shape[dim],):
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...dtype import int64
 from ...executor.memory.arrays import filled_like
+from ...executor.plan.forms import with_sizes
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
 from ...transforms.tangents import multilinear
@@ -44,15 +45,6 @@ def _several(grads: Any, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
     ]
 
 
-def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
-    return (*shape[:dim], *shape[dim + 1 :])
-
-
-def with_size(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
-    """``shape`` with another size of one dimension."""
-    return (*shape[:dim], size, *shape[dim + 1 :])
-
-
 @functools.lru_cache(maxsize=1024)
 def _keys(sizes: tuple[int, ...], dim: int) -> list[tuple[Any, ...]]:
     """The keys of pieces of these sizes, one after another."""
@@ -76,7 +68,7 @@ _unbind = ViewOperator(
     "unbind",
     _unbound,
     lambda grad, input_shape, dim: stack(
-        _several(grad, [_without(input_shape, dim)] * input_shape[dim]), dim
+        _several(grad, [with_sizes(input_shape, dim)] * input_shape[dim]), dim
     ),
     several=True,
     batch=stacked(dim=after_samples),
@@ -84,7 +76,7 @@ _unbind = ViewOperator(
 
 
 def _together(grad: Any, input_shape: tuple[int, ...], sizes: Sequence[int], dim: int) -> Tensor:
-    return cat(_several(grad, [with_size(input_shape, dim, size) for size in sizes]), dim)
+    return cat(_several(grad, [with_sizes(input_shape, dim, size) for size in sizes]), dim)
 
 
 _split = ViewOperator("split", _pieces, _together, several=True, batch=stacked(dim=after_samples))

@@ -16,7 +16,7 @@ from ...backend import foreign
 from ...dispatch import layers
 from ...executor.families.conversion import dense_like, in_order, lies_in_order
 from ...executor.memory.arrays import assign, copied, in_c_order
-from ...executor.plan.forms import shows
+from ...executor.plan.forms import shows, with_sizes
 from ...layout import contiguous_format, preserve_format
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, samples_first, stacked
@@ -222,7 +222,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} "
             f"({shape[dim]}) in the input tensor"
         ) from error
-    return view(input, (*shape[:dim], *complete, *shape[dim + 1 :]))
+    return view(input, with_sizes(shape, dim, *complete))
 
 
 # --- order of dimensions --------------------------------------------------------------------------
@@ -480,7 +480,7 @@ def squeeze(input: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
     if dim.__class__ is int:
         dim = dimension(len(shape), dim)
         if shape and shape[dim] == 1:
-            shape = (*shape[:dim], *shape[dim + 1 :])
+            shape = with_sizes(shape, dim)
         return _squeeze_dim.launch(input._array.reshape(shape), input, (shape,))
     if dim is NOT_GIVEN:
         return _squeeze(input, tuple([size for size in shape if size != 1]))
