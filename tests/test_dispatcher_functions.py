@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import pickle
 
@@ -344,3 +345,10 @@ def test_windows_are_strided():
         torch.signal.windows.hann(4, layout=torch.sparse_coo)
     with pytest.raises(ValueError, match="Center"):
         torch.signal.windows.exponential(4, center=1.0)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_names_of_operators_are_copied_as_themselves(copied) -> None:
+    packet = torch.ops.aten.mm
+    assert copied(packet) is packet
+    assert copied(packet.default) is packet.default

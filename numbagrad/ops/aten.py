@@ -33,6 +33,12 @@ class OpOverload:
         self._overloadname = overload
         self.__name__ = f"{packet.__name__}.{overload}"
 
+    def __deepcopy__(self, memo: Any) -> OpOverload:
+        return self
+
+    def __copy__(self) -> OpOverload:
+        return self
+
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return self.overloadpacket(*arguments, **options)
 
@@ -60,13 +66,21 @@ class OpOverloadPacket:
         return sorted(_overloads_of(self.__name__))
 
     def __getattr__(self, name: str) -> OpOverload:
-        if name.startswith("__") or name not in _overloads_of(self.__name__):
+        if name.startswith("__"):  # of an instance without a name too, which copies begin with
+            raise AttributeError(name)
+        if name not in _overloads_of(self.__name__):
             raise AttributeError(
                 f"'{self}' has no overload '{name}'; there are {', '.join(self.overloads())}"
             )
         overload = OpOverload(self, name)
         setattr(self, name, overload)
         return overload
+
+    def __deepcopy__(self, memo: Any) -> OpOverloadPacket:
+        return self
+
+    def __copy__(self) -> OpOverloadPacket:
+        return self
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return _function(self.__name__)(*arguments, **options)
