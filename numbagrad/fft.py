@@ -16,9 +16,10 @@ from .executor.memory.arrays import constant as _constant
 from .half_precision import converted as _converted
 from .ops.arguments.check import check_namespace as _check_namespace
 from .ops.arguments.kinds import Real as _Real
-from .ops.arguments.requirements import home_of_new as _home_of_new
 from .ops.arguments.requirements import leaf as _leaf
 from .ops.arguments.requirements import numpy_dtype as _numpy_dtype
+from .ops.arguments.shared_parameters import TENSOR_OPTIONS as _TENSOR_OPTIONS
+from .ops.arguments.shared_parameters import shares as _shares
 from .ops.spectra.fourier import positions as _positions
 from .ops.spectra.fourier import require_real as _require_real
 from .ops.spectra.fourier import sizes_and_dims as _sizes_and_dims
@@ -128,18 +129,9 @@ def _check_count(name: str, n: int) -> None:
         raise RuntimeError(f"{name}(): argument 'n' must not be negative, but got {n}")
 
 
-def fftfreq(
-    n: int,
-    d: _Real = 1.0,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+@_shares(_TENSOR_OPTIONS)
+def fftfreq(n: int, d: _Real = 1.0, *, dtype: Any, where: Any, requires_grad: bool) -> Tensor:
     """The frequencies of the elements of ``fft`` of n samples at distances ``d``."""
-    where = _home_of_new("fftfreq", device, layout, pin_memory)
     _check_count("fftfreq", n)
     kind = _numpy_dtype("fftfreq", dtype)
     numbers = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
@@ -147,18 +139,9 @@ def fftfreq(
     return _leaf(_constant(_converted(numbers, kind)), requires_grad, where)
 
 
-def rfftfreq(
-    n: int,
-    d: _Real = 1.0,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+@_shares(_TENSOR_OPTIONS)
+def rfftfreq(n: int, d: _Real = 1.0, *, dtype: Any, where: Any, requires_grad: bool) -> Tensor:
     """The frequencies of the elements of ``rfft`` of n samples at distances ``d``."""
-    where = _home_of_new("rfftfreq", device, layout, pin_memory)
     _check_count("rfftfreq", n)
     kind = _numpy_dtype("rfftfreq", dtype)
     numbers = np.arange(n // 2 + 1) / (n * d)

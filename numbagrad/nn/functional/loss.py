@@ -16,6 +16,7 @@ from ...dtype import promote_types
 from ...executor.families import checks
 from ...ops.arguments.kinds import Real
 from ...ops.arguments.shapes import common_shape
+from ...ops.arguments.shared_parameters import shares
 from ...ops.conversion.dtypes import cast
 from ...ops.creation.filled import full
 from ...ops.operators.composite import composite
@@ -31,7 +32,7 @@ from .checks import (
     refuse_kinds,
     require_floats,
 )
-from .reduction import checked_reduction, reduce_loss, reduction_name
+from .reduction import REDUCTION, checked_reduction, reduce_loss, reduction_name
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss",
@@ -156,16 +157,11 @@ def _weighted(name: str, input: Tensor, target: Tensor, weight: Tensor, reductio
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def mse_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
-    weight: Tensor | None = None,
+    input: Tensor, target: Tensor, reduction: Reduction = "mean", weight: Tensor | None = None
 ) -> Tensor:
     """Squares of the differences, averaged, summed or as they are."""
-    reduction = reduction_name(size_average, reduce, reduction)
     _warn_sizes(input, target)
     if weight is not None:
         return _weighted("mse_loss", input, target, weight, reduction)
@@ -173,16 +169,11 @@ def mse_loss(
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
-    weight: Tensor | None = None,
+    input: Tensor, target: Tensor, reduction: Reduction = "mean", weight: Tensor | None = None
 ) -> Tensor:
     """Absolute differences, averaged, summed or as they are."""
-    reduction = reduction_name(size_average, reduce, reduction)
     _warn_sizes(input, target)
     if weight is not None:
         return _weighted("l1_loss", input, target, weight, reduction)
@@ -192,16 +183,11 @@ def l1_loss(
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def smooth_l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
-    beta: float = 1.0,
+    input: Tensor, target: Tensor, reduction: Reduction = "mean", beta: float = 1.0
 ) -> Tensor:
     """Squares of small differences (below ``beta``), absolute values of large ones."""
-    reduction = reduction_name(size_average, reduce, reduction)
     if not beta >= 0:
         raise RuntimeError(
             f"smooth_l1_loss does not support negative values for beta, but got {beta}."
@@ -243,16 +229,11 @@ def _check_same_size(message: str, input: Tensor, target: Tensor) -> None:
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: Reduction = "mean"
 ) -> Tensor:
     """``-(t log x + (1 - t) log(1 - x))``, each logarithm at least -100, as in torch."""
-    reduction = reduction_name(size_average, reduce, reduction)
     _check_same_size(
         "Using a target size ({target}) that is different to the input size ({input}) is "
         "deprecated. Please ensure they have the same size.",
@@ -271,17 +252,15 @@ def binary_cross_entropy(
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: Reduction = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """Binary cross entropy of ``sigmoid(input)``, computed without overflow."""
-    reduction = reduction_name(size_average, reduce, reduction)
     _check_same_size(
         "Target size ({target}) must be the same as input size ({input})", input, target
     )
@@ -334,16 +313,11 @@ def _rescaled_loss(
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def kl_div(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
-    log_target: bool = False,
+    input: Tensor, target: Tensor, reduction: Reduction = "mean", log_target: bool = False
 ) -> Tensor:
     """``target * (log target - input)``; "batchmean" divides the sum by the batch size."""
-    reduction = reduction_name(size_average, reduce, reduction)
     if input._array.dtype.kind in "iub" or target._array.dtype.kind in "iub":
         raise RuntimeError(
             f"kl_div: Integral inputs not supported, got {input.dtype} and {target.dtype}"

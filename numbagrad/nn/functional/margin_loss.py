@@ -16,6 +16,7 @@ from ...dispatch.policies import autocasts
 from ...executor.families.checks import check_inside
 from ...ops.arguments.requirements import require_tensor
 from ...ops.arguments.shapes import common_shape
+from ...ops.arguments.shared_parameters import shares
 from ...ops.conversion.dtypes import cast
 from ...ops.operators.array_function import array_function
 from ...ops.operators.composite import composite
@@ -27,7 +28,7 @@ from ...transforms.levels import is_transformed
 from .activation import logsigmoid, softplus
 from .checks import Reduction, not_differentiable, refuse_kinds, require_floats
 from .distance import cosine_similarity, pairwise_distance
-from .reduction import checked_reduction, reduce_loss, reduction_name
+from .reduction import REDUCTION, checked_reduction, reduce_loss
 
 Array = np.ndarray[Any, Any]
 
@@ -39,16 +40,11 @@ __all__ = [
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def hinge_embedding_loss(
-    input: Tensor,
-    target: Tensor,
-    margin: float = 1.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: Reduction = "mean"
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
-    reduction = reduction_name(size_average, reduce, reduction)
     if reduction == "mean":
         require_floats("hinge_embedding_loss", input=input)
     return _hinge(input, target, float(margin), reduction)
@@ -62,17 +58,11 @@ def _hinge(input: Tensor, target: Tensor, margin: float, reduction: str) -> Tens
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def margin_ranking_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: Reduction = "mean"
 ) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``."""
-    reduction = reduction_name(size_average, reduce, reduction)
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
@@ -89,15 +79,9 @@ def _ranking(
 
 
 @autocasts("float32")
-def soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
-) -> Tensor:
+@shares(REDUCTION)
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: Reduction = "mean") -> Tensor:
     """``log(1 + exp(-target * input))``."""
-    reduction = reduction_name(size_average, reduce, reduction)
     require_floats("soft_margin_loss", input=input)
     refuse_kinds("soft_margin_loss", target, "c", "target")
     shape, own = input._array.shape, target._array.shape
@@ -117,17 +101,11 @@ def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, reduction: Reduction = "mean"
 ) -> Tensor:
     """One minus the cosine where the target is 1, the cosine above the margin where it is -1."""
-    reduction = reduction_name(size_average, reduce, reduction)
     rank = target._array.ndim
     if rank > 1:
         raise RuntimeError(
@@ -156,6 +134,7 @@ def _cosine_embedding(
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -164,12 +143,9 @@ def triplet_margin_loss(
     p: float = 2,
     eps: float = 1e-6,
     swap: bool = False,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: Reduction = "mean",
 ) -> Tensor:
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``."""
-    reduction = reduction_name(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     _check_ranks(anchor, positive, negative)
@@ -247,21 +223,20 @@ def _check_classes(classes: np.ndarray[Any, Any], count: int) -> None:
 
 
 @autocasts("float32")
+@shares(REDUCTION)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
     p: Any = 1,
     margin: float = 1.0,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: Reduction = "mean",
 ) -> Tensor:
     """Hinge loss of classes: the mean over the others of ``max(0, margin - x[y] + x[i])**p``.
 
     ``input`` holds scores (N, C) or (C), ``target`` classes (N) or ().
     """
-    reduction = checked_reduction(reduction_name(size_average, reduce, reduction))
+    checked_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight._array.ndim != 1:
@@ -300,18 +275,13 @@ def _multi_margin(
 
 
 @autocasts("float32")
-def multilabel_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
-) -> Tensor:
+@shares(REDUCTION)
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: Reduction = "mean") -> Tensor:
     """Hinge loss of several classes a sample, between every right and every wrong one.
 
     ``target`` has the shape of ``input``, (N, C) or (C): the right classes, ended by -1.
     """
-    reduction = checked_reduction(reduction_name(size_average, reduce, reduction))
+    checked_reduction(reduction)
     if target._array.shape != input._array.shape:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
@@ -366,16 +336,11 @@ _between = TensorOperator(
 )
 
 
+@shares(REDUCTION)
 def multilabel_soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: Reduction = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: Reduction = "mean"
 ) -> Tensor:
     """Binary cross entropy of ``sigmoid(input)``, averaged over the classes, the last dimension."""
-    reduction = reduction_name(size_average, reduce, reduction)
     if not input._array.ndim:
         raise IndexError(
             "multilabel_soft_margin_loss(): argument 'input' has no dimensions; its last one is "

@@ -5,12 +5,13 @@ Called by the losses beside this file and by ``nn/loss.py``.
 
 from __future__ import annotations
 
+from ...ops.arguments.shared_parameters import BY_PLACE, Group, Parameter
 from ...tensor import Tensor
 from ...type_names import type_name
 from ...warn_once import warn_caller
 from .checks import Reduction
 
-__all__ = ["reduce_loss", "reduction_name"]
+__all__ = ["REDUCTION", "reduce_loss", "reduction_name"]
 
 
 def reduction_name(
@@ -27,6 +28,21 @@ def reduction_name(
         f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.",
     )
     return name
+
+
+#: ``reduction``, and the flags of before, which few calls have.
+REDUCTION = Group(
+    (
+        Parameter("size_average", BY_PLACE, default=None, annotation="bool | None"),
+        Parameter("reduce", BY_PLACE, default=None, annotation="bool | None"),
+        Parameter("reduction", BY_PLACE, default="mean", annotation="Reduction"),
+    ),
+    {
+        "reduction": "reduction if size_average is None and reduce is None else "
+        "reduction_name(size_average, reduce, reduction)"
+    },
+    {"reduction_name": reduction_name},
+)
 
 
 def reduce_loss(loss: Tensor, reduction: str) -> Tensor:

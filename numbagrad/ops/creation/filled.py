@@ -27,14 +27,8 @@ from ...transforms.levels import is_transformed
 from ...transforms.unwrapping import like_samples, new_samples
 from ...type_names import type_name
 from ..arguments.kinds import Ints, takes
-from ..arguments.requirements import (
-    home_of_new,
-    leaf,
-    numpy_dtype,
-    require_strided,
-    require_tensor,
-    shape_of,
-)  # fmt: skip
+from ..arguments.requirements import leaf, numpy_dtype, require_tensor, shape_of
+from ..arguments.shared_parameters import SIZES, TENSOR_OPTIONS, shares
 from ..methods.registry import method
 
 __all__ = [
@@ -49,44 +43,27 @@ def _uniform(name: str, allocate: Callable[..., np.ndarray[Any, Any]], content: 
     """``zeros``, ``ones`` or ``empty``."""
 
     def function(
-        *sizes: Any,
-        size: Any = None,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        pin_memory: bool = False,
-        requires_grad: bool = False,
-        memory_format: Any = None,
+        shape: Any, *, dtype: Any, where: Any, requires_grad: bool, memory_format: Any = None
     ) -> Tensor:
-        where = home_of_new(name, device, layout, pin_memory)
         kind = numpy_dtype(name, dtype)
-        shape = shape_of(name, sizes, size)
         if memory_format is None or memory_format.order is None:
             return leaf(allocate(shape, kind, where), requires_grad)
         order = memory_format.order_of(len(shape))
         array = allocate(tuple([shape[dim] for dim in order]), kind, where)
         return leaf(array.transpose(np.argsort(order).tolist()), requires_grad)
 
-    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the given sizes, {content}."
-    return function
+    return shares(SIZES, TENSOR_OPTIONS, name=name)(function)
 
 
 def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
     """``zeros_like``, ``ones_like`` or ``empty_like``."""
 
     def function(
-        input: Tensor,
-        *,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-        memory_format: Any = None,
+        input: Tensor, *, dtype: Any, device: Any, requires_grad: bool, memory_format: Any = None
     ) -> Tensor:
-        require_tensor(name, input)
-        require_strided(name, layout, pin_memory)
+        if input.__class__ is not Tensor:
+            require_tensor(name, input)
         if is_transformed(input):
             return like_samples(
                 input,
@@ -102,9 +79,8 @@ def _uniform_like(name: str, fill: Number | None, content: str) -> Any:
             set_all(array, fill)
         return leaf(array, requires_grad)
 
-    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the size, and by default the dtype, of ``input``, {content}."
-    return function
+    return shares(TENSOR_OPTIONS, name=name)(function)
 
 
 def empty_array_like(
@@ -139,18 +115,9 @@ ones_like = _uniform_like("ones_like", 1, "filled with 1")
 empty_like = _uniform_like("empty_like", None, "whose elements are not set")
 
 
-def full(
-    size: Ints,
-    fill_value: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+@shares(TENSOR_OPTIONS)
+def full(size: Ints, fill_value: Any, *, dtype: Any, where: Any, requires_grad: bool) -> Tensor:
     """A tensor of the given sizes filled with one number, whose type decides the dtype."""
-    where = home_of_new("full", device, layout, pin_memory)
     value = _number("full", fill_value) if isinstance(fill_value, Tensor) else fill_value
     if not isinstance(size, (tuple, list)):
         raise TypeError(
@@ -164,20 +131,19 @@ def full(
     return leaf(array, requires_grad)
 
 
+@shares(TENSOR_OPTIONS)
 def full_like(
     input: Tensor,
     fill_value: Any,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor of the size and the dtype of ``input`` filled with one number."""
-    require_tensor("full_like", input)
-    require_strided("full_like", layout, pin_memory)
+    if input.__class__ is not Tensor:
+        require_tensor("full_like", input)
     if is_transformed(input):
         return like_samples(
             input,
@@ -194,33 +160,18 @@ def full_like(
     return leaf(array, requires_grad)
 
 
-def scalar_tensor(
-    s: Number,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+@shares(TENSOR_OPTIONS)
+def scalar_tensor(s: Number, *, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """A tensor without dimensions; by default of the default dtype, for ints too."""
-    require_strided("scalar_tensor", layout, pin_memory)
     kind = dtype if dtype is not None else get_default_dtype()
     return full((), s, dtype=kind, device=device, requires_grad=requires_grad)
 
 
+@shares(TENSOR_OPTIONS)
 def empty_strided(
-    size: Ints,
-    stride: Ints,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    size: Ints, stride: Ints, *, dtype: Any, where: Any, requires_grad: bool
 ) -> Tensor:
     """A tensor of the given sizes and strides (in elements) whose elements are not set."""
-    where = home_of_new("empty_strided", device, layout, pin_memory)
     kind = numpy_dtype("empty_strided", dtype)
     shape = shape_of("empty_strided", (), size)
     steps = tuple(stride)
@@ -233,22 +184,15 @@ def empty_strided(
     return leaf(unset(Form(tuple(shape), strides, kind).with_gaps()), requires_grad, where)
 
 
+@shares(TENSOR_OPTIONS)
 def empty_permuted(
-    size: Ints,
-    physical_layout: Ints,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    size: Ints, physical_layout: Ints, *, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
     """A tensor without gaps whose dimensions lie in memory in a given order, outermost first.
 
     Raises:
         RuntimeError: unless ``physical_layout`` has every dimension once.
     """
-    require_strided("empty_permuted", layout, pin_memory)
     shape, order = tuple(size), tuple(physical_layout)
     if len(shape) != len(order):
         raise RuntimeError(
@@ -290,18 +234,9 @@ def _number(function: str, value: Tensor) -> Any:
 
 
 @takes("n: int", "n: int, m: int")
-def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+@shares(TENSOR_OPTIONS)
+def eye(n: int, m: int | None = None, *, dtype: Any, where: Any, requires_grad: bool) -> Tensor:
     """A matrix of n rows and m (or n) columns with ones on the diagonal and zeros elsewhere."""
-    where = home_of_new("eye", device, layout, pin_memory)
     columns = n if m is None else m
     for name, size in (("n", n), ("m", columns)):
         if size < 0:
@@ -317,56 +252,34 @@ def eye(
 def _new_filled(name: str, function: Callable[..., Tensor]) -> None:
     """``Tensor.new_zeros`` and its relatives."""
 
-    def new(
-        self: Tensor,
-        *sizes: Any,
-        size: Any = None,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
-    ) -> Tensor:
-        require_strided(name, layout, pin_memory)
+    def new(self: Tensor, shape: Any, *, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
         kind = self.dtype if dtype is None else dtype
         device = device_of(self._array) if device is None else device
 
-        def make(*shape: Any) -> Tensor:
-            return function(*shape, dtype=kind, device=device, requires_grad=requires_grad)
-
+        options = {"dtype": kind, "device": device, "requires_grad": requires_grad}
         if is_transformed(self):
-            return new_samples(self, shape_of(name, sizes, size), make)
-        return make(*sizes) if size is None else make(size)
+            return new_samples(self, shape, lambda shape: function(shape, **options))
+        return function(shape, **options)
 
-    new.__name__ = new.__qualname__ = name
     new.__doc__ = f"``{name[4:]}`` of the dtype of this tensor."
-    method(name)(new)
+    method(name)(shares(SIZES, TENSOR_OPTIONS, name=name)(new))
 
 
 for _function in (zeros, ones, empty):
     _new_filled(f"new_{_function.__name__}", _function)
 
 
-@method("new_full")
+@method()
+@shares(TENSOR_OPTIONS, name="new_full")
 def _new_full(
-    self: Tensor,
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
+    self: Tensor, size: Any, fill_value: Any, *, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
     """``full`` of the dtype of this tensor."""
-    require_strided("new_full", layout, pin_memory)
     kind = self.dtype if dtype is None else dtype
     device = device_of(self._array) if device is None else device
 
-    def make(shape: Any) -> Tensor:
-        return full(shape, fill_value, dtype=kind, device=device, requires_grad=requires_grad)
-
+    options = {"dtype": kind, "device": device, "requires_grad": requires_grad}
     if is_transformed(self):
-        return new_samples(self, shape_of("new_full", (), size), make)
-    return make(size)
+        shape = shape_of("new_full", (), size)
+        return new_samples(self, shape, lambda shape: full(shape, fill_value, **options))
+    return full(size, fill_value, **options)

@@ -24,7 +24,8 @@ from ...tensor.dlpack import is_capsule
 from ...transforms.unwrapping import resolved
 from ...untyped_storage import UntypedStorage
 from ...warn_once import warn_caller
-from ..arguments.requirements import converted, home_of_new, leaf, numpy_dtype, require_strided
+from ..arguments.requirements import converted, home_of_new, leaf, numpy_dtype
+from ..arguments.shared_parameters import TENSOR_OPTIONS, shares
 from ..methods.registry import method
 from ..operators.array_function import array_function
 from .from_memory import check_array, from_dlpack, from_numpy, frombuffer, has_buffer
@@ -308,19 +309,10 @@ def _on_memory_of(obj: Any, dtype: Any) -> Tensor | None:
     return frombuffer(obj, dtype=get_default_dtype() if dtype is None else dtype)
 
 
-@method("new_tensor")
-def _new_tensor(
-    self: Tensor,
-    data: Any,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@method()
+@shares(TENSOR_OPTIONS, name="new_tensor")
+def _new_tensor(self: Tensor, data: Any, *, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """``tensor(data)`` of the dtype of this tensor."""
-    require_strided("new_tensor", layout, pin_memory)
     kind = self.dtype if dtype is None else dtype
     device = device_of(self._array) if device is None else device
     return tensor(data, dtype=kind, device=device, requires_grad=requires_grad)

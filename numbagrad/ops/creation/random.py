@@ -32,16 +32,15 @@ from ...transforms.levels import is_transformed
 from ...transforms.randomness import drawn_for_samples, has_samples, refuse_same
 from ..arguments.kinds import takes
 from ..arguments.requirements import (
-    home_of_new,
     kind_of_new,
     leaf,
     numpy_dtype,
-    require_strided,
     require_tensor,
     shape_of,
     write,
 )  # fmt: skip
 from ..arguments.shapes import common_shape
+from ..arguments.shared_parameters import SIZES, TENSOR_OPTIONS, shares
 from ..conversion.dtypes import cast
 from ..methods.registry import method
 from ..operators.array_function import array_function
@@ -114,39 +113,27 @@ def _sampler(name: str, fill: Callable[..., None], content: str) -> Any:
     """``rand`` or ``randn``."""
 
     def function(
-        *sizes: Any,
-        size: Any = None,
+        shape: Any,
+        *,
         generator: Generator | None = None,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
+        dtype: Any,
+        where: Any,
+        requires_grad: bool,
     ) -> Tensor:
-        where = home_of_new(name, device, layout, pin_memory)
         make = _filled(numpy_dtype(name, dtype), partial(fill, generator), where)
-        return _new(shape_of(name, sizes, size), make, requires_grad)
+        return _new(shape, make, requires_grad)
 
-    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the given sizes of {content}."
-    return function
+    return shares(SIZES, TENSOR_OPTIONS, name=name)(function)
 
 
 def _sampler_like(name: str, fill: Callable[..., None], content: str) -> Any:
     """``rand_like`` or ``randn_like``."""
 
     def function(
-        input: Tensor,
-        *,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-        memory_format: Any = None,
+        input: Tensor, *, dtype: Any, device: Any, requires_grad: bool, memory_format: Any = None
     ) -> Tensor:
         require_tensor(name, input)
-        require_strided(name, layout, pin_memory)
         if has_samples():
             kind = numpy_dtype(name, dtype, input._array.dtype)
             make = _filled(kind, partial(fill, None))
@@ -155,9 +142,8 @@ def _sampler_like(name: str, fill: Callable[..., None], content: str) -> Any:
         fill(None, array)
         return leaf(array, requires_grad)
 
-    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor of the size and the dtype of ``input`` of {content}."
-    return function
+    return shares(TENSOR_OPTIONS, name=name)(function)
 
 
 _UNIFORM, _NORMAL = "uniform numbers in [0, 1)", "normal numbers of mean 0 and deviation 1"
@@ -168,17 +154,16 @@ randn_like = _sampler_like("randn_like", filling.fill_normal, _NORMAL)
 
 
 @takes("high: int, size: Ints", "low: int, high: int, size: Ints")
+@shares(TENSOR_OPTIONS)
 def randint(
     low: Any = None,
     high: Any = None,
     size: Any = None,
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    dtype: Any,
+    where: Any,
+    requires_grad: bool,
 ) -> Tensor:
     """A tensor of whole numbers in [low, high), where low may be left out: it is 0 then."""
     if size is None:
@@ -191,7 +176,6 @@ def randint(
         raise TypeError(
             f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}"
         )
-    where = home_of_new("randint", device, layout, pin_memory)
     make = _filled(
         numpy_dtype("randint", dtype, int64.numpy),
         lambda array: filling.fill_randint(generator, array, low, high),
@@ -201,21 +185,19 @@ def randint(
 
 
 @takes("input: Tensor, high: int | Tensor", "input: Tensor, low: int, high: int")
+@shares(TENSOR_OPTIONS)
 def randint_like(
     input: Tensor,
     low: Any = None,
     high: Any = None,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
     memory_format: Any = None,
 ) -> Tensor:
     """Whole numbers in [low, high), or [0, low), in the size and dtype of ``input``."""
     require_tensor("randint_like", input)
-    require_strided("randint_like", layout, pin_memory)
     if high is None:
         low, high = 0, low
         if isinstance(high, Tensor):
@@ -233,18 +215,11 @@ def randint_like(
     return leaf(array, requires_grad)
 
 
+@shares(TENSOR_OPTIONS)
 def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    n: int, *, generator: Generator | None = None, dtype: Any, where: Any, requires_grad: bool
 ) -> Tensor:
     """A random permutation of 0 ... n - 1, as int64 unless another dtype is given."""
-    where = home_of_new("randperm", device, layout, pin_memory)
     kind = kind_of_new("randperm", dtype, int64.numpy, without="bc")
     if n > 0 and kind is not int64.numpy:
         checked_number(n - 1, kind)
@@ -285,24 +260,22 @@ def _permutation(generator: Generator | None, n: int, kind: np.dtype[Any]) -> np
     "mean: Real, std: Tensor",
     "mean: Real, std: Real, size: Ints",
 )
+@shares(TENSOR_OPTIONS)
 def normal(
     mean: Any,
     std: Any = 1.0,
     size: Any = None,
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    dtype: Any,
+    where: Any,
+    requires_grad: bool,
 ) -> Tensor:
     """Normal numbers of the given means and deviations: two numbers and a size, or tensors.
 
     Raises:
         RuntimeError: for a negative deviation.
     """
-    where = home_of_new("normal", device, layout, pin_memory)
     kind = kind_of_new("normal", dtype, without="biu")
     if size is not None:
         make = _filled(

@@ -20,7 +20,8 @@ from ...number_range import checked_number
 from ...tensor import Tensor
 from ...warn_once import warn_caller
 from ..arguments.kinds import takes
-from ..arguments.requirements import converted, home_of_new, kind_of_new, leaf, require_real
+from ..arguments.requirements import converted, kind_of_new, leaf, require_real
+from ..arguments.shared_parameters import TENSOR_OPTIONS, shares
 
 __all__ = ["arange", "linspace", "logspace", "tril_indices", "triu_indices"]
 
@@ -38,19 +39,17 @@ _NOT_GIVEN: Any = object()
 
 
 @takes("end: Number", "start: Number, end: Number, step?: Number")
+@shares(TENSOR_OPTIONS)
 def arange(
     start: Any = _NOT_GIVEN,
     end: Any = _NOT_GIVEN,
     step: Any = 1,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    dtype: Any,
+    where: Any,
+    requires_grad: bool,
 ) -> Tensor:
     """``start, start + step, ...`` up to but not including ``end``; int64 if all are ints."""
-    where = home_of_new("arange", device, layout, pin_memory)
     if end is _NOT_GIVEN:
         if start is _NOT_GIVEN:
             raise TypeError("arange() missing 1 required positional argument: 'end'")
@@ -109,16 +108,9 @@ def _progression(start: Any, step: Any, count: int, kind: np.dtype[Any]) -> np.n
 
 
 @takes("start: Number, end: Number, step?: Number")
+@shares(TENSOR_OPTIONS, name="range")
 def range_(
-    start: Any,
-    end: Any,
-    step: Any = 1,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    start: Any, end: Any, step: Any = 1, *, dtype: Any, where: Any, requires_grad: bool
 ) -> Tensor:
     """``start, start + step, ...`` up to and including ``end``; use ``arange`` instead."""
     warn_caller(
@@ -126,16 +118,12 @@ def range_(
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
         "values in [start, end).",
     )
-    where = home_of_new("range", device, layout, pin_memory)
     _require_bounds("range", start=start, end=end, step=step)
     start, end, step = _bound(start), _bound(end), _bound(step)
     _count("range", start, end, step, float64.numpy)
     count = math.floor((end - start) / step) + 1
     kind = kind_of_new("range", dtype, without="bc")
     return leaf(_progression(start, step, count, kind), requires_grad, where)
-
-
-range_.__name__ = range_.__qualname__ = "range"
 
 
 def _require_scalars(function: str, start: Any, end: Any) -> None:
@@ -189,19 +177,11 @@ def _spaced_before(
 
 
 @takes("start: Number | Tensor, end: Number | Tensor, steps: int")
+@shares(TENSOR_OPTIONS)
 def linspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    start: Any, end: Any, steps: int, *, dtype: Any, where: Any, requires_grad: bool
 ) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, at equal distances."""
-    where = home_of_new("linspace", device, layout, pin_memory)
     without = "b" if steps > 1 else ""
     _require_scalars("linspace", start, end)
     kind = kind_of_new("linspace", dtype, without=without)
@@ -218,20 +198,18 @@ def linspace(
 
 
 @takes("start: Number | Tensor, end: Number | Tensor, steps: int, base?: Real")
+@shares(TENSOR_OPTIONS)
 def logspace(
     start: Any,
     end: Any,
     steps: int,
     base: float = 10.0,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    dtype: Any,
+    where: Any,
+    requires_grad: bool,
 ) -> Tensor:
     """``base`` to the powers of ``linspace(start, end, steps)``."""
-    where = home_of_new("logspace", device, layout, pin_memory)
     without = "b" if steps > 1 else ""
     _require_scalars("logspace", start, end)
     kind = kind_of_new("logspace", dtype, without=without)
@@ -242,28 +220,17 @@ def logspace(
 def _indices_of(name: str, which: str, find: Callable[..., Any]) -> Callable[..., Tensor]:
     """``tril_indices`` or ``triu_indices``."""
 
-    def function(
-        row: int,
-        col: int,
-        offset: int = 0,
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        pin_memory: bool = False,
-        layout: Any = None,
-    ) -> Tensor:
-        where = home_of_new(name, device, layout, pin_memory)
+    def function(row: int, col: int, offset: int = 0, *, dtype: Any, where: Any) -> Tensor:
         for argument, size in (("row", row), ("col", col)):
             if size < 0:
                 raise RuntimeError(f"{name}(): {argument} must be non-negative, got {size}")
         kind = kind_of_new(name, dtype, int64.numpy, without="bcfV")
         return leaf(constant(np.array(find(row, offset, col), dtype=kind)), False, where)
 
-    function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"Rows and columns, as a tensor (2, count), of the {which} triangle of a row x col matrix."
     )
-    return function
+    return shares(TENSOR_OPTIONS, name=name)(function)
 
 
 tril_indices = _indices_of("tril_indices", "lower", np.tril_indices)

@@ -13,6 +13,7 @@ from ...warn_once import warn_caller
 from ..arguments.kinds import Ints
 from ..arguments.requirements import require_tensor_or_number
 from ..arguments.shapes import sizes_of
+from ..arguments.shared_parameters import TENSOR_OPTIONS, shares
 from ..conversion.dtypes import cast
 from ..creation.filled import empty_strided
 from ..operators.pointwise_operator import pointwise
@@ -49,23 +50,14 @@ def _float_power_(self: Tensor, exponent: Any) -> Tensor:
     return self.pow_(complex(exponent) if is_complex else float(exponent))
 
 
-@method("new_empty_strided")
+@method()
+@shares(TENSOR_OPTIONS, name="new_empty_strided")
 def _new_empty_strided(
-    self: Tensor,
-    size: Ints,
-    stride: Ints,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
+    self: Tensor, size: Ints, stride: Ints, *, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
     """A tensor of these sizes and strides whose elements are not set, of this one's dtype."""
-    return empty_strided(
-        size, stride, dtype=self.dtype if dtype is None else dtype, device=device,
-        layout=layout, pin_memory=pin_memory, requires_grad=requires_grad,
-    )  # fmt: skip
+    kind = self.dtype if dtype is None else dtype
+    return empty_strided(size, stride, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 @method("__rdiv__")
