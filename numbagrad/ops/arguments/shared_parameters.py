@@ -88,7 +88,7 @@ def _public(body: _Function, groups: tuple[Group, ...], name: str) -> _Function:
     by_place = [x.default for x in with_default if x.kind is not x.KEYWORD_ONLY]
     by_name = {x.name: x.default for x in with_default if x.kind is x.KEYWORD_ONLY}
     made.__defaults__, made.__kwdefaults__ = tuple(by_place) or None, by_name or None
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _read(group: Group, own: Mapping[str, Parameter]) -> list[Parameter]:
