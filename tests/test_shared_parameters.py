@@ -1,4 +1,4 @@
-"""Public functions have the parameters of the groups that they share (`shared_parameters.py`)."""
+"""Public functions have the parameters that `ops/arguments/shared_parameters.py` declares."""
 
 import inspect
 
