@@ -196,6 +196,7 @@ nn.modules.upsampling nn.resampling Upsample UpsamplingBilinear2d UpsamplingNear
 nn.parallel.data_parallel nn.data_parallel DataParallel
 nn.parallel.distributed distributed.data_parallel DistributedDataParallel
 nn.parameter nn.parameter Buffer Parameter
+nn.utils.parametrizations nn.utils.orthogonal_matrices _Orthogonal
 nn.utils.parametrizations nn.utils.parametrizations _SpectralNorm _WeightNorm
 nn.utils.parametrize nn.utils.parametrize ParametrizationList
 nn.utils.prune nn.utils.prune BasePruningMethod CustomFromMask Identity L1Unstructured LnStructured
@@ -203,6 +204,8 @@ nn.utils.prune nn.utils.prune BasePruningMethod CustomFromMask Identity L1Unstru
 nn.utils.rnn nn.utils.rnn PackedSequence
 nn.utils.spectral_norm nn.utils.spectral_norm SpectralNorm
 nn.utils.weight_norm nn.utils.weight_norm WeightNorm
+optim optim.adafactor Adafactor
+optim optim.muon Muon
 optim.adadelta optim.adadelta Adadelta
 optim.adagrad optim.adagrad Adagrad
 optim.adam optim.adam Adam

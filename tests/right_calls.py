@@ -552,6 +552,8 @@ OPTIMIZERS: dict[str, tuple[Any, ...]] = {
     "AdamW": ([floats(3)], 0.1),
     "RMSprop": ([floats(3)], 0.1, 0.9),
     "Adagrad": ([floats(3)], 0.1),
+    "Adafactor": ([floats(3)], 0.1),
+    "Muon": ([floats(3, 2)], 0.1),
     "SparseAdam": ([floats(3)], 0.1, (0.9, 0.99), 1e-8),
     **dict.fromkeys(("Adamax", "NAdam", "RAdam"), ([floats(3)], 0.1, (0.9, 0.99), 1e-8)),
     "Adadelta": ([floats(3)], 0.1, 0.9, 1e-6),

@@ -26,6 +26,8 @@ OPTIMIZERS = {
     "rmsprop": lambda p: optim.RMSprop(p, 0.01, momentum=0.5, centered=True),
     "rprop": lambda p: optim.Rprop(p, 0.01),
     "asgd": lambda p: optim.ASGD(p, 0.1),
+    "adafactor": lambda p: optim.Adafactor(p, 0.1, weight_decay=0.1),
+    "muon": lambda p: optim.Muon([x for x in p if x.dim() == 2], 0.02),
 }
 
 

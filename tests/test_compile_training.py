@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import warnings
 
 import numpy as np
@@ -376,3 +377,38 @@ def test_an_error_is_no_rounding():
     ):
         steady = Rounding(Stub(lambda found=found: found * (1 + 1e-7)), [], [], None)
         assert steady.first_beyond([expected], [found]) == 0
+
+
+def test_a_module_that_is_compiled_in_place():
+    """As ``compile(module)``, but for the module itself; copies of it are not compiled."""
+
+    def trained(compiles):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        if compiles:
+            net.compile()
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        losses = []
+        for k in range(8):
+            torch.manual_seed(k)
+            optimizer.zero_grad()
+            loss = net(torch.randn(5, 4)).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses, net
+
+    (expected, _), (losses, net) = trained(False), trained(True)
+    assert losses == expected
+    assert list(net.state_dict()) == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert not torch.explain(net._compiled_call_impl)(torch.ones(5, 4)).reason
+    for other in (copy.deepcopy(net), copy.copy(net), pickle.loads(pickle.dumps(net))):
+        assert other._compiled_call_impl is None
+        assert torch.equal(other(torch.ones(1, 4)), net(torch.ones(1, 4)))
+    seen = []
+    net.register_forward_hook(lambda *arguments: seen.append(arguments))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for _ in range(5):
+            net(torch.ones(5, 4))
+    assert len(seen) == 5

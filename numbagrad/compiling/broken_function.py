@@ -150,9 +150,12 @@ class BrokenFunction:
         self.pieces = pieces
 
 
+_CALLS = (Module.__call__, Module._call_impl)
+
+
 def target_of(function: Callable[..., Any]) -> Any:
     """The function to cut in place of another: ``forward`` of a module, the call of an object."""
-    if isinstance(function, types.MethodType) and function.__func__ is Module.__call__:
+    if isinstance(function, types.MethodType) and function.__func__ in _CALLS:
         module: Any = function.__self__
         return module.forward
     if isinstance(function, (types.FunctionType, types.MethodType)):

@@ -52,6 +52,8 @@ class Module(ModuleHooks, ModuleState):
     _is_full_backward_hook: bool | None
     #: Whether arguments of ``__init__`` go on to the next class in line.
     call_super_init = False
+    #: The program that calls run in place of ``_call_impl``, from ``compile``.
+    _compiled_call_impl: Callable[..., Any] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and kwargs:
@@ -98,9 +100,28 @@ class Module(ModuleHooks, ModuleState):
             or self._backward_hooks
             or self._backward_pre_hooks
             or EVERY_MODULE.of_calls
+            or self._compiled_call_impl
         ):
-            return module_hooks.call(self, args, kwargs)
+            return (self._compiled_call_impl or self._call_impl)(*args, **kwargs)
         return self.forward(*args, **kwargs)
+
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        return module_hooks.call(self, args, kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Run the calls of this module as compiled programs from now on.
+
+        The arguments are those of :func:`numbagrad.compile`, which makes another module instead. A
+        copy of this one is not compiled.
+        """
+        from .. import compile
+
+        self._compiled_call_impl = compile(self._call_impl, *args, **kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state.pop("_compiled_call_impl", None)
+        return state
 
     # --- registration -------------------------------------------------------------------------
 

@@ -15,12 +15,14 @@ Number = builtins.bool | builtins.int | builtins.float
 from numbagrad.optim import lr_scheduler as lr_scheduler
 from numbagrad.optim import swa_utils as swa_utils
 from numbagrad.optim.adadelta import Adadelta as Adadelta
+from numbagrad.optim.adafactor import Adafactor as Adafactor
 from numbagrad.optim.adagrad import Adagrad as Adagrad
 from numbagrad.optim.adam import Adam as Adam
 from numbagrad.optim.adam import AdamW as AdamW
 from numbagrad.optim.adamax import Adamax as Adamax
 from numbagrad.optim.asgd import ASGD as ASGD
 from numbagrad.optim.lbfgs import LBFGS as LBFGS
+from numbagrad.optim.muon import Muon as Muon
 from numbagrad.optim.nadam import NAdam as NAdam
 from numbagrad.optim.optimizer import Optimizer as Optimizer
 from numbagrad.optim.radam import RAdam as RAdam
@@ -29,9 +31,5 @@ from numbagrad.optim.rprop import Rprop as Rprop
 from numbagrad.optim.sgd import SGD as SGD
 from numbagrad.optim.sparse_adam import SparseAdam as SparseAdam
 
-class Adafactor:
-    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
-class Muon:
-    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class swap_in_optimizer_params_and_state:
     def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...

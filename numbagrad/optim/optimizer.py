@@ -254,11 +254,23 @@ class Optimizer:
                 self._start(parameter, group)
         try:
             for parameter, own in zip(found, self._draw(group, found), strict=True):
-                self._update(parameter, gradient_of(parameter, group), group, own)
+                self._update(
+                    parameter, self._direction(parameter._accumulated, parameter, group), group, own
+                )
         except SparseRead as error:
             raise RuntimeError(self._no_sparse.format(type(self).__name__)) from error
 
     _no_sparse = "{} does not support sparse gradients"
+
+    @staticmethod
+    def _direction(gradient: Any, parameter: Tensor, group: dict[str, Any]) -> Any:
+        """Gradient to descend: negated to maximise, with weight decay where it is part of it."""
+        if group["maximize"]:
+            gradient = -gradient
+        decay = group.get("weight_decay")
+        if decay and not group.get("decoupled_weight_decay"):
+            gradient = gradient.add(parameter, alpha=float(decay))
+        return gradient
 
     def _has_gradient(self, parameter: Tensor) -> bool:
         """Whether a parameter is to change.
@@ -472,21 +484,6 @@ def _elsewhere(group: dict[str, Any]) -> Backend | None:
     """The backend of a group's parameters; None for the CPU, and while a program is recorded."""
     parameters = group["params"]
     return foreign(parameters[0]._array) if parameters and capture.active is None else None
-
-
-def gradient_of(parameter: Tensor, group: dict[str, Any]) -> Tensor:
-    """The gradient of a parameter to descend, as ``direction`` makes it."""
-    return direction(parameter._accumulated, parameter, group)  # type: ignore[arg-type]
-
-
-def direction(gradient: Tensor, parameter: Tensor, group: dict[str, Any]) -> Tensor:
-    """Gradient to descend: negated to maximise, with weight decay where it is part of it."""
-    if group["maximize"]:
-        gradient = -gradient
-    decay = group.get("weight_decay")
-    if decay and not group.get("decoupled_weight_decay"):
-        gradient = gradient.add(parameter, alpha=float(decay))
-    return gradient
 
 
 class Counters:

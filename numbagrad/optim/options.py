@@ -24,6 +24,14 @@ def check_range(what: str, value: Any, valid: bool) -> None:
         raise ValueError(f"Invalid {what}: {value}")
 
 
+def check_least(what: str, value: Any, least: float = 0.0) -> None:
+    """Raise the error of torch's newer optimizers for an option below its least value."""
+    if isinstance(value, Tensor) and value.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not value >= least:
+        raise ValueError(f"{what} should be >= {least:.0f} but is: {value}")
+
+
 def check_betas(betas: tuple[Any, ...]) -> None:
     """Check the decays of two running means."""
     if not isinstance(betas, (list, tuple, Tensor)):

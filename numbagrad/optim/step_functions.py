@@ -12,7 +12,7 @@ from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..tensor import Tensor
-from .optimizer import Optimizer, direction
+from .optimizer import Optimizer
 from .parameter_group import ParameterGroup
 
 __all__: list[str] = []
@@ -128,7 +128,8 @@ def _change(
         }
     for position, numbers in enumerate(own._draw(group, params)):
         parameter = params[position]
-        own._update(parameter, direction(grads[position], parameter, group), group, numbers)
+        direction = own._direction(grads[position], parameter, group)
+        own._update(parameter, direction, group, numbers)
         for entry, found in kept.items():
             if position < len(found):
                 found[position] = own.state[parameter].get(entry)

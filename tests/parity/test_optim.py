@@ -43,6 +43,12 @@ OPTIMIZERS = {
     "asgd mean": ("ASGD", {"lr": 0.1, "t0": 10, "lambd": 0.1, "weight_decay": 0.01}),
     "rprop": ("Rprop", {"lr": 0.01}),
     "rprop bounds": ("Rprop", {"lr": 0.01, "etas": (0.3, 1.5), "step_sizes": (0.005, 0.05)}),
+    "adafactor": ("Adafactor", {"lr": 0.05}),
+    "adafactor decay": ("Adafactor", {"lr": 0.1, "eps": (1e-3, 1e-2), "d": 1.5, "beta2_decay": -0.5,
+                                      "weight_decay": 0.1, "maximize": True}),
+    "muon": ("Muon", {"lr": 0.05}),
+    "muon as adamw": ("Muon", {"lr": 0.02, "nesterov": False, "weight_decay": 0.0, "momentum": 0.8,
+                               "ns_steps": 4, "adjust_lr_fn": "match_rms_adamw"}),
     "lbfgs": ("LBFGS", {"lr": 0.1, "max_iter": 4}),
     "lbfgs wolfe": ("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 4}),
 }  # fmt: skip
@@ -62,7 +68,8 @@ def train(library, name, options, steps=50, dtype="float32"):
     kind = getattr(library, dtype)
     model.to(kind)
     x, y = x.to(kind), y.to(kind)
-    optimizer = getattr(library.optim, name)(model.parameters(), **options)
+    parameters = [p for p in model.parameters() if name != "Muon" or p.dim() == 2]
+    optimizer = getattr(library.optim, name)(parameters, **options)
     losses = []
 
     def closure():
@@ -82,10 +89,12 @@ def test_losses_follow_those_of_torch(case):
     ours, _, model = train(numbagrad, name, options)
     theirs, _, reference = train(torch, name, options)
     # Rounding grows where steps are divided by small roots, and most where they are extrapolated.
-    tolerance = {"lbfgs": 5e-3, "lbfgs wolfe": 5e-3, "slow adam": 5e-3}.get(case, 2e-5)
+    tolerance = {
+        "lbfgs": 5e-3, "lbfgs wolfe": 5e-3, "slow adam": 5e-3, "adafactor": 3e-2, "muon": 3e-2,
+    }.get(case, 2e-5)  # fmt: skip
     assert len(ours) == 50
     assert ours == pytest.approx(theirs, rel=tolerance, abs=1e-5)
-    if name != "LBFGS":
+    if name not in ("LBFGS", "Adafactor", "Muon"):
         apart = 1e-2 if case == "slow adam" else 1e-3
         for a, b in zip(model.parameters(), reference.parameters(), strict=True):
             torch.testing.assert_close(
@@ -236,6 +245,17 @@ BAD = [
     lambda lib, p: lib.optim.RAdam(p, eps=-1.0),
     lambda lib, p: lib.optim.ASGD(p, weight_decay=-1.0),
     lambda lib, p: lib.optim.Rprop(p, etas=(1.5, 2.0)),
+    lambda lib, p: lib.optim.Adafactor(p, lr=-1.0),
+    lambda lib, p: lib.optim.Adafactor(p, beta2_decay=0.5),
+    lambda lib, p: lib.optim.Adafactor(p, eps=(-1.0, 1.0)),
+    lambda lib, p: lib.optim.Adafactor(p, eps=(None, -1.0)),
+    lambda lib, p: lib.optim.Adafactor(p, d=0.5),
+    lambda lib, p: lib.optim.Adafactor(p, weight_decay=-0.5),
+    lambda lib, p: lib.optim.Muon(p),
+    lambda lib, p: lib.optim.Muon(p, lr=-1.0),
+    lambda lib, p: lib.optim.Muon(p, momentum=-1.0),
+    lambda lib, p: lib.optim.Muon(p, weight_decay=-1.0),
+    lambda lib, p: lib.optim.Muon(p, adjust_lr_fn="more"),
     lambda lib, p: lib.optim.SGD([]),
     lambda lib, p: lib.optim.SGD(p[0]),
     lambda lib, p: lib.optim.SGD([1.0]),
