@@ -59,7 +59,7 @@ class Adafactor(Optimizer):
     _anew = ("lr", "beta2_decay", "weight_decay")
 
     @staticmethod
-    def _direction(gradient: Any, parameter: Tensor, group: Group) -> Any:
+    def _descent(gradient: Any, parameter: Tensor, group: Group) -> Any:
         return -gradient if group["maximize"] else gradient
 
     def _start(self, parameter: Tensor, group: Group) -> None:

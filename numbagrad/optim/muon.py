@@ -68,7 +68,7 @@ class Muon(Optimizer):
     _anew = ("lr", "momentum", "weight_decay")
 
     @staticmethod
-    def _direction(gradient: Any, parameter: Tensor, group: Group) -> Any:
+    def _descent(gradient: Any, parameter: Tensor, group: Group) -> Any:
         return gradient
 
     def _start(self, parameter: Tensor, group: Group) -> None:

@@ -255,7 +255,7 @@ class Optimizer:
         try:
             for parameter, own in zip(found, self._draw(group, found), strict=True):
                 self._update(
-                    parameter, self._direction(parameter._accumulated, parameter, group), group, own
+                    parameter, self._descent(parameter._accumulated, parameter, group), group, own
                 )
         except SparseRead as error:
             raise RuntimeError(self._no_sparse.format(type(self).__name__)) from error
@@ -263,7 +263,7 @@ class Optimizer:
     _no_sparse = "{} does not support sparse gradients"
 
     @staticmethod
-    def _direction(gradient: Any, parameter: Tensor, group: dict[str, Any]) -> Any:
+    def _descent(gradient: Any, parameter: Tensor, group: dict[str, Any]) -> Any:
         """Gradient to descend: negated to maximise, with weight decay where it is part of it."""
         if group["maximize"]:
             gradient = -gradient

@@ -128,7 +128,7 @@ def _change(
         }
     for position, numbers in enumerate(own._draw(group, params)):
         parameter = params[position]
-        direction = own._direction(grads[position], parameter, group)
+        direction = own._descent(grads[position], parameter, group)
         own._update(parameter, direction, group, numbers)
         for entry, found in kept.items():
             if position < len(found):
