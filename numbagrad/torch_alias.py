@@ -45,6 +45,20 @@ _INTERNAL_PATHS = re.compile(
     r"|utils\.(jit|mkldnn|serialization|data\.(datapipes|graph|graph_settings)))(\.|$)"
 )
 
+#: Paths of torch whose names stand in another module here, by that module.
+_ELSEWHERE = {
+    path: module
+    for module, paths in {
+        "multiprocessing": "multiprocessing.pool multiprocessing.queue",
+        "profiler": "profiler.profiler",
+        "signal.windows": "signal.windows.windows",
+        "utils.benchmark": """
+            utils.benchmark.utils utils.benchmark.utils.common utils.benchmark.utils.compare
+            utils.benchmark.utils.timer""",
+    }.items()
+    for path in paths.split()
+}
+
 
 def _is_internal(name: str) -> bool:
     """Whether ``torch.a.b`` is a path of which only programs of torch itself need the whole."""
@@ -93,6 +107,10 @@ class _Loader:
         assert spec is not None
         real = importlib.import_module(self._real)
         sys.modules[spec.name] = real
+        if spec.name.removeprefix("torch.") in _ELSEWHERE.values() and not hasattr(
+            real, "__path__"
+        ):
+            real.__path__ = []  # what lies below it is asked of the finder
         share_hidden(self._real)
         from .torch_homes import show_homes
         from .torch_imports import show_imports
@@ -171,6 +189,10 @@ class Finder:
             return _spec_that_shows(name, path)
         if not name.startswith("torch."):
             return None
+        path = name.removeprefix("torch.")
+        if path in _ELSEWHERE:
+            aside: Any = _Loader(f"{_OURS}.{_ELSEWHERE[path]}")
+            return ModuleSpec(name, aside, is_package=True)
         real = _OURS + name[len("torch") :]
         parent, _, child = real.rpartition(".")
         found = None

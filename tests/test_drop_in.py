@@ -225,3 +225,18 @@ print("done")
 """
     made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert made.stdout == "done\n", made.stderr
+
+
+def test_paths_whose_names_stand_in_another_module():
+    program = """
+import numbagrad
+numbagrad.install_as_torch()
+import torch.utils.benchmark.utils.common
+import torch.signal.windows.windows as windows
+from torch.multiprocessing.pool import Pool
+from torch.profiler.profiler import profile
+from torch.utils.benchmark.utils.timer import Timer
+print(windows is torch.signal.windows, profile is torch.profiler.profile, Timer.__name__)
+"""
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert made.stdout == "True True Timer\n", made.stderr

@@ -1,8 +1,10 @@
 """Every public name of torch's modules is there, raises where it is used, or is on a list."""
 
 import importlib
+import importlib.util
 import inspect
 import pathlib
+import pkgutil
 import sys
 import warnings
 
@@ -10,9 +12,18 @@ import pytest
 import torch as oracle
 from torch_paths import PATHS
 
-from numbagrad import torch_homes, torch_imports
+from numbagrad import torch_alias, torch_homes, torch_imports
 
 LIST = pathlib.Path(__file__).parent / "torch_names_missing.txt"
+#: Public modules of torch that are missing, as importing them says.
+MODULES_LIST = LIST.with_name("torch_modules_missing.txt")
+#: Helpers of files whose public names are elsewhere, which are not there.
+HELPERS = set(
+    """
+    Colorize ConnectionWrapper TaskSpec clean_worker ordered_unique select_unit set_torch_threads
+    trim_sigfig unit_to_english
+    """.split()
+)
 MISSING = {tuple(line.split()) for line in LIST.read_text().splitlines() if line[:1] != "#"}
 #: Paths of torch's inside, which have no public names.
 INSIDE = [path for path in PATHS if any(part.startswith("_") for part in path.split("."))]
@@ -62,3 +73,37 @@ def test_names_that_files_import(path):
         for part in filter(None, parts):
             found = getattr(found, part)
         assert getattr(theirs, name) is found, (name, home)
+
+
+def public_modules(package):
+    """Dotted names of the modules below a package that no part hides."""
+    for found in pkgutil.iter_modules(getattr(package, "__path__", ()), f"{package.__name__}."):
+        if found.name.rpartition(".")[2].startswith("_"):
+            continue
+        yield found.name
+        if found.ispkg:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield from public_modules(importlib.import_module(found.name))
+
+
+def is_there(path):
+    """Whether programs can import a path under torch's name."""
+    if torch_alias._is_internal(path) or path.removeprefix("torch.") in torch_alias._ELSEWHERE:
+        return True
+    try:
+        return importlib.util.find_spec(path.replace("torch", "numbagrad", 1)) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def test_every_public_module_is_there_or_listed():
+    missing = [path for path in public_modules(oracle) if not is_there(path)]
+    assert sorted(missing) == MODULES_LIST.read_text().split()
+
+
+def test_paths_whose_names_are_elsewhere_have_those_of_torch():
+    for path, home in torch_alias._ELSEWHERE.items():
+        theirs = set(names_of(f"torch.{path}"))
+        ours = importlib.import_module(f"numbagrad.{home}")
+        assert {name for name in theirs if not hasattr(ours, name)} <= HELPERS
