@@ -308,9 +308,9 @@ def _stack_product(a: Array, b: Array) -> Array:
     rank = max(a.ndim, b.ndim)
     if rank <= 4:
         return _product(*[x.reshape((1,) * (rank - x.ndim) + x.shape) for x in (a, b)])
-    shape = product(a, b).shape
-    a, b = [x.reshape(-1, *x.shape[-2:]) for x in stacked(a, b)]
-    return _product(a, b).reshape(shape)
+    a, b = stacked(a, b)
+    made = _product(a.reshape(-1, *a.shape[-2:]), b.reshape(-1, *b.shape[-2:]))
+    return made.reshape(*a.shape[:-1], b.shape[-1])
 
 
 def _to_second(grad: Tensor, a: Tensor, shape: tuple[int, ...]) -> Tensor:
