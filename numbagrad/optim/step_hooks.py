@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,37 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             hook(self, arguments, kwargs)
         return loss
 
+    run._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
     return run
+
+
+def note_steps(optimizer: Optimizer) -> None:
+    """Let schedulers know of the steps of an optimizer whose ``step`` was replaced before them.
+
+    The steps of subclasses note themselves (``with_hooks``). What replaces a step later lacks the
+    mark, by which schedulers see that they cannot know.
+    """
+    step: Any = optimizer.step
+    if is_noted(optimizer):
+        return
+    is_bound = hasattr(step, "__func__")
+    function = step.__func__ if is_bound else step
+    reference = weakref.ref(optimizer)  # an attribute of the optimizer that does not keep it
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        owner = reference()
+        if owner is not None:
+            owner._opt_called = True
+        return function(owner, *args, **kwargs) if is_bound else function(*args, **kwargs)
+
+    run._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+    optimizer.step = run  # type: ignore[method-assign]
+
+
+def is_noted(optimizer: Optimizer) -> bool:
+    """Whether ``optimizer.step`` notes that it was called. The mark has torch's name."""
+    return hasattr(optimizer.step, "_wrapped_by_lr_sched")
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:

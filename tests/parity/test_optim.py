@@ -1,5 +1,6 @@
 """Optimizers and schedulers against live torch: fifty steps from one seed, rates, text."""
 
+import types
 import warnings
 
 import pytest
@@ -282,3 +283,42 @@ def test_errors_have_the_text_of_torch(number):
             BAD[number](library, parameters)
         found.append((caught.type, str(caught.value)))
     assert found[0] == found[1]
+
+
+def _replace_by_a_method(optimizer):
+    optimizer.step = types.MethodType(lambda self: None, optimizer)
+
+
+def _replace_by_one_that_calls_the_first(optimizer):
+    optimizer.step = types.MethodType(lambda self: type(self).step(self), optimizer)
+
+
+def _keep(optimizer):
+    pass
+
+
+@pytest.mark.parametrize("replace", [
+    _keep, _replace_by_a_method, _replace_by_one_that_calls_the_first,
+])  # fmt: skip
+@pytest.mark.parametrize("when", ["before the scheduler", "after the scheduler"])
+@pytest.mark.parametrize("steps", [False, True])
+def test_warnings_about_the_order_of_steps(replace, when, steps):
+    """A replaced ``step`` is told from one that was not called, for two schedulers of one."""
+    told = []
+    for library in (numbagrad, torch):
+        optimizer = library.optim.SGD([library.nn.Parameter(library.ones(2))], lr=0.1)
+        if when == "before the scheduler":
+            replace(optimizer)
+        first = library.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        second = library.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+        if when == "after the scheduler":
+            replace(optimizer)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if steps:
+                optimizer.step()
+            first.step()
+            second.step()
+            first.step()
+        told.append([(str(warning.message), warning.category) for warning in caught])
+    assert told[0] == told[1]

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...tensor import Tensor
 from ..optimizer import Optimizer
+from ..step_hooks import is_noted, note_steps
 
 __all__ = ["LRScheduler"]
 
@@ -92,6 +93,7 @@ class LRScheduler:
                 )
         self.base_lrs = values_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch
+        note_steps(optimizer)
         self._initial_step()
 
     def _initial_step(self) -> None:
@@ -129,7 +131,16 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Go to the next step, or to a given one, and write its rates."""
-        if self._step_count == 1 and not self.optimizer._opt_called:
+        if self._step_count == 1 and not is_noted(self.optimizer):
+            warnings.warn(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+                "initialization. Please, make sure to call `optimizer.step()` before "
+                "`lr_scheduler.step()`. See more details at "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                UserWarning,
+                stacklevel=2,
+            )
+        elif self._step_count == 1 and not self.optimizer._opt_called:
             warnings.warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch "
                 "1.1.0 and later, you should call them in the opposite order: `optimizer.step()` "
