@@ -20,7 +20,6 @@ from ...dispatch.policies import autocasts
 from ...executor.families.matmul import matmul as _product
 from ...executor.families.matmul import matmul_and_tangent
 from ...executor.plan.forms import stacked
-from ...executor.plan.result_forms import product
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks
 from ...transforms.levels import is_transformed
