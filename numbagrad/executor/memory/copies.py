@@ -81,13 +81,13 @@ def _plan(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> _P
     if not around or len(around) > 5:
         return None
     columns, column_step, _ = around.pop()
-    if column_step == -1:
-        name, height = "reverse", 1
+    if column_step in (1, -1):
+        name, height = "rows" if column_step == 1 else "reverse", 1
         row = around.pop() if around else (1, 0, columns)
     else:
         name, height = "transpose", _TILE
         beside = [k for k, each in enumerate(around) if each[1] == 1]
-        if column_step == 1 or not beside:
+        if not beside:
             return None
         row = around.pop(beside[0])
     if len(around) > 3:

@@ -1,5 +1,5 @@
-"""Copies in C order of elements that lie in another order, transposed or reversed; one side of a
-diagonal; and one element everywhere.
+"""Copies in C order of elements that lie in another order, transposed, reversed or in rows that
+are; one side of a diagonal; and one element everywhere.
 
 ``executor/memory/copies.py`` compiles these by name. Imported only to compile.
 """
@@ -125,7 +125,9 @@ def reverse(args, lo, hi):
     """Copy planes of which the columns' step in the source is -1; units are rows."""
     given = Planes(args)
     output, source, rows, columns = given.output, given.source, given.rows, given.columns
-    for unit in range(lo, hi):
+    output_row, source_row = given.output_row, given.source_row
+    unit = lo
+    while unit < hi:  # what is left of a plane
         plane = unit // rows
         row = unit - plane * rows
         outer = plane // given.size_2
@@ -134,8 +136,39 @@ def reverse(args, lo, hi):
         second = outer - outermost * given.size_1
         start = outermost * given.source_0 + second * given.source_1 + third * given.source_2
         target = outermost * given.output_0 + second * given.output_1 + third * given.output_2
-        start += row * given.source_row
-        target += row * given.output_row
-        for c in range(columns):
-            value = load_apart(source, start - c, element, 2)
-            store_apart(output, target + c, value, element, 1)
+        start += row * source_row
+        target += row * output_row
+        for _ in range(min(rows - row, hi - unit)):
+            for c in range(columns):
+                value = load_apart(source, start - c, element, 2)
+                store_apart(output, target + c, value, element, 1)
+            start += source_row
+            target += output_row
+        unit += rows - row
+
+
+@kernel(variants=_SIZES, takes=Planes)
+def rows(args, lo, hi):
+    """Copy planes of which the columns' step in the source is 1; units are rows."""
+    given = Planes(args)
+    output, source, rows, columns = given.output, given.source, given.rows, given.columns
+    output_row, source_row = given.output_row, given.source_row
+    unit = lo
+    while unit < hi:  # what is left of a plane
+        plane = unit // rows
+        row = unit - plane * rows
+        outer = plane // given.size_2
+        third = plane - outer * given.size_2
+        outermost = outer // given.size_1
+        second = outer - outermost * given.size_1
+        start = outermost * given.source_0 + second * given.source_1 + third * given.source_2
+        target = outermost * given.output_0 + second * given.output_1 + third * given.output_2
+        start += row * source_row
+        target += row * output_row
+        for _ in range(min(rows - row, hi - unit)):
+            for c in range(columns):
+                value = load_apart(source, start + c, element, 2)
+                store_apart(output, target + c, value, element, 1)
+            start += source_row
+            target += output_row
+        unit += rows - row

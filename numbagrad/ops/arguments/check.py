@@ -73,7 +73,9 @@ class _Combinations:
 
     def look(self, arguments: tuple[Any, ...], keywords: dict[str, Any], types: Any) -> None:
         """Check arguments whose ``types`` are not known; raises what is wrong with them."""
-        elements = (types, *element_types(arguments), *element_types(keywords.values()))
+        elements = (types, *element_types(arguments))
+        if keywords:
+            elements += (*element_types(keywords.values()),)
         if elements not in self.known:
             right = self._kinds.check(arguments, keywords)
             if right is not Right.BY_VALUES:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.writes.inplace import compute_then_write
+from ...autograd.writes.inplace import compute_then_write, recording
 from ...dtype import scalar_type_name
+from ...executor import capture
+from ...executor.families.conversion import dense_like
 from ...executor.memory.arrays import constant_beside, values_on_host
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor, new_tensor
@@ -136,6 +138,9 @@ def as_strided_scatter(
 
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like ``input`` of one value, a number or a tensor without dimensions."""
+    array = input._array
+    if array.__class__ is np.ndarray and capture.active is None and not recording(input):
+        return fill_(new_tensor(dense_like(array, array.dtype)), value)  # no element is copied
     return fill_(input.clone(), value)
 
 

@@ -18,7 +18,7 @@ from ... import return_types
 from ...autograd.grad_mode import state as grad_mode
 from ...dispatch.policies import autocasts
 from ...dtype import bool_, scalar_type_name
-from ...executor.memory.arrays import constant_beside, values_on_host
+from ...executor.memory.arrays import constant_beside, new_array, values_on_host
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, aligned_stacks, stacked
 from ...transforms.levels import is_transformed
@@ -449,7 +449,9 @@ def logdet(input: Tensor) -> Tensor:
 _trace = TensorOperator(
     "trace",
     lambda input: np.asarray(
-        input.trace(dtype=input.dtype if input.dtype.kind in "fcV" else np.int64)
+        np.add.reduce(
+            input.diagonal(), dtype=input.dtype if input.dtype.kind in "fcV" else np.int64
+        )
     ),
     {"input": lambda grad, input_shape: _on_diagonal_alone(grad, input_shape)},
     batch=lambda operator, size, arguments, mapped: arguments[0].diagonal(0, 1, 2).sum(1),
@@ -493,8 +495,13 @@ def on_diagonal(matrices: Tensor) -> Tensor:
 
 def _crossed(a: Array, b: Array, dim: int) -> Array:
     """Components of the cross product, from those one and two places on."""
-    first, second = np.roll(a, -1, dim), np.roll(a, -2, dim)
-    made: Array = first * np.roll(b, -2, dim) - second * np.roll(b, -1, dim)
+    before = (slice(None),) * dim
+    first, second = [[x[(*before, k)] for k in (0, 1, 2)] for x in (a, b)]
+    shape = a.shape if a.shape == b.shape else common_shape([a.shape, b.shape])
+    made = new_array(shape, a.dtype)
+    for k in (0, 1, 2):
+        one, other = (k + 1) % 3, (k + 2) % 3
+        made[(*before, k)] = first[one] * second[other] - first[other] * second[one]
     return made
 
 

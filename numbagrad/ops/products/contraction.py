@@ -16,7 +16,7 @@ from ...type_names import type_name
 from ..arguments.requirements import tensors_of
 from ..arguments.shapes import common_shape, dimension, dimensions
 from ..methods.registry import method
-from ..views.view import reshape, unsafe_view
+from ..views.view import reshape, t, unsafe_view
 from .matmul import bmm, mm
 
 __all__ = ["chain_matmul", "einsum", "inner", "kron", "tensordot"]
@@ -112,7 +112,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(input._array.shape)} and {list(other._array.shape)}"
         )
-    return tensordot(input, other, dims=([-1], [-1]))
+    rows, columns, depth = input._array.shape[:-1], other._array.shape[:-1], input._array.shape[-1]
+    left = input if len(rows) == 1 else reshape(input, math.prod(rows), depth)
+    right = other if len(columns) == 1 else reshape(other, math.prod(columns), depth)
+    return reshape(mm(left, t(right)), (*rows, *columns))
 
 
 @method()

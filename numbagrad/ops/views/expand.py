@@ -67,7 +67,8 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 def broadcast_to(input: Tensor, size: Ints) -> Tensor:
     """``input.expand(size)``."""
-    return expand(input, size)
+    shape = sizes_of((size,))
+    return _expand.launch(_expanded(input._array, shape), input, (shape,))
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:

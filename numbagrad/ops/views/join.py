@@ -311,18 +311,18 @@ def atleast_3d(*tensors: Any) -> Any:
 def _some(name: str, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     if not len(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return tuple(tensors)
+    return tensors_of(name, tensors)
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side: along the second dimension, or the first if there is one only."""
-    parts = list(atleast_1d(_some("hstack", tensors)))
+    parts = [x if x._array.ndim else reshape(x, 1) for x in _some("hstack", tensors)]
     return cat(parts, 0 if parts[0]._array.ndim == 1 else 1)
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors, as rows if they have one dimension, one below the other."""
-    return cat(list(atleast_2d(_some("vstack", tensors))), 0)
+    return cat([_at_least_2d(x) for x in _some("vstack", tensors)], 0)
 
 
 row_stack = vstack
@@ -330,7 +330,7 @@ row_stack = vstack
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors along a third dimension."""
-    return cat(list(atleast_3d(_some("dstack", tensors))), 2)
+    return cat([_at_least_3d(x) for x in _some("dstack", tensors)], 2)
 
 
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:

@@ -6,6 +6,7 @@ views with the operators of this file; all pieces along a dimension are in ``spl
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
@@ -147,18 +148,24 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
 # --- diagonals ------------------------------------------------------------------------------------
 
 
-def diagonal_view(array: Array, offset: int, dim1: int, dim2: int) -> Array:
-    shape, strides = array.shape, array.strides
+@functools.lru_cache(maxsize=1024)
+def _diagonal_form(
+    shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dim1: int, dim2: int
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape and strides of a diagonal, and how many bytes it begins behind the first element."""
     rows, columns = max(-offset, 0), max(offset, 0)
     length = max(min(shape[dim1] - rows, shape[dim2] - columns), 0)
     start = rows * strides[dim1] + columns * strides[dim2] if length else 0
     kept = [dim for dim in range(len(shape)) if dim not in (dim1, dim2)]
-    return strided_view(
-        array,
+    return (
         (*[shape[dim] for dim in kept], length),
         (*[strides[dim] for dim in kept], strides[dim1] + strides[dim2]),
         start,
     )
+
+
+def diagonal_view(array: Array, offset: int, dim1: int, dim2: int) -> Array:
+    return strided_view(array, *_diagonal_form(array.shape, array.strides, offset, dim1, dim2))
 
 
 def _diagonal_embedded(
@@ -195,7 +202,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     dim1, dim2 = dimension(rank, dim1), dimension(rank, dim2)
     if dim1 == dim2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return _diagonal(input, offset, dim1, dim2)
+    made = diagonal_view(input._array, offset, dim1, dim2)
+    return _diagonal.launch(made, input, (offset, dim1, dim2))
 
 
 # --- copies with a part replaced ------------------------------------------------------------------

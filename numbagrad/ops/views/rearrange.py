@@ -6,6 +6,7 @@ Most are their own gradient, or each other's.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,14 +75,32 @@ def _turned(array: Array, k: int, dims: tuple[int, int]) -> Array:
 
 def _rolled(array: Array, shifts: Sequence[int], dims: Sequence[int] | None) -> Array:
     """Without ``dims`` all elements in a row; a dense result."""
-    if dims and len(dims) == 1 and array.size:
-        (dim,), size = dims, array.shape[dims[0]]
-        cut = -shifts[0] % size
-        before = (slice(None),) * dim
-        keys = (*before, slice(cut, None)), (*before, slice(0, cut))
-        made = np.empty(array.shape, array.dtype)
-        return np.concatenate([array[key] for key in keys], dim, out=made)
-    return np.roll(array, shifts if dims else shifts[0], dims or None).copy("C")
+    made = new_array(array.shape, array.dtype)
+    source, target = array, made
+    if not dims:
+        source, target, dims = array.reshape(-1), made.reshape(-1), (0,)
+    for to, of in _moves(source.shape, tuple(shifts), tuple(dims)):
+        target[to] = source[of]
+    return made
+
+
+@functools.lru_cache(maxsize=256)
+def _moves(
+    shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...]
+) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+    """The parts of the result of ``roll``, and those of the input that are copied to them."""
+    cuts = dict.fromkeys(dims, 0)
+    for dim, shift in zip(dims, shifts, strict=True):
+        cuts[dim] = (cuts[dim] + shift) % max(shape[dim], 1)
+    whole = (slice(None), slice(None))
+    choices = [
+        [(slice(cut, None), slice(0, size - cut)), (slice(0, cut), slice(size - cut, None))]
+        if (cut := cuts.get(dim, 0))
+        else [whole]
+        for dim, size in enumerate(shape)
+    ]
+    parts = [tuple(zip(*chosen, strict=True)) for chosen in itertools.product(*choices)]
+    return [(to, of) for to, of in parts] if shape else [((), ())]
 
 
 _flip = TensorOperator(

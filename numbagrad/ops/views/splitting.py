@@ -147,7 +147,10 @@ def _check_not_scalar(name: str, input: Tensor) -> None:
 @method()
 def split_with_sizes(input: Tensor, split_sizes: Ints, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of one dimension, of the given sizes."""
-    return _split_with_sizes(input, *_given_sizes(input, split_sizes, dim))
+    sizes, dim = _given_sizes(input, split_sizes, dim)
+    made = _pieces(input._array, sizes, dim)
+    pieces: tuple[Tensor, ...] = _split_with_sizes.launch(made, input, (sizes, dim))
+    return pieces
 
 
 @method()
@@ -162,7 +165,7 @@ def _given_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[tuple[int, 
     dim = dimension(input._array.ndim, dim)
     sizes = sizes_of((split_sizes,))
     total = input._array.shape[dim]
-    if any([size < 0 for size in sizes]):
+    if min(sizes, default=0) < 0:
         raise RuntimeError(
             "split_with_sizes expects split_sizes have only non-negative entries, but got "
             f"split_sizes={list(sizes)}"

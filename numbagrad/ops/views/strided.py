@@ -251,6 +251,8 @@ def memory_of(input: Tensor) -> Array:
 def extent(input: Tensor) -> int:
     """How many elements of its dtype the memory has that a tensor is a view of."""
     memory = memory_of(input)
+    if memory.flags.c_contiguous:
+        return memory.nbytes // input._array.itemsize
     elements = reach(memory.shape, [stride // memory.itemsize for stride in memory.strides])
     return elements * memory.itemsize // input._array.itemsize
 
@@ -286,16 +288,16 @@ def _region_of(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     shape, strides = sizes_of((size,)), sizes_of((stride,))
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
-    if any([s < 0 for s in shape]):
+    if min(shape, default=0) < 0:
         raise RuntimeError(f"as_strided: sizes must not be negative, got {list(shape)}")
-    if any([s < 0 for s in strides]):
+    if min(strides, default=0) < 0:
         raise RuntimeError(
             "as_strided: Negative strides are not supported at the moment, got strides: "
             f"{list(strides)}"
         )
     memory = memory_of(input)
     item = input._array.itemsize  # which the memory of a real part does not have
-    own = (start_of(input._array) - start_of(memory)) // item
+    own = 0 if memory is input._array else (start_of(input._array) - start_of(memory)) // item
     offset = own if storage_offset is None else _from_the_start(storage_offset)
     if offset < 0:
         raise RuntimeError(f"as_strided: storage offset must not be negative, got {offset}")

@@ -331,11 +331,22 @@ def _order(rank: int, dims: tuple[int, ...]) -> tuple[int, ...]:
 )
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions ``source`` moved to the places ``destination``; the others keep their order."""
-    rank = input._array.ndim
     several = isinstance(source, (list, tuple))
     if several is not isinstance(destination, (list, tuple)):
         raise TypeError("movedim(): source and destination must be ints, or both tuples of ints")
     sources, positions = (source, destination) if several else ((source,), (destination,))
+    order = _moved_order(input._array.ndim, tuple(sources), tuple(positions))
+    return _permute.launch(input._array.transpose(order), input, (order,))
+
+
+moveaxis = method("moveaxis")(movedim)
+
+
+@functools.lru_cache(maxsize=1024)
+def _moved_order(
+    rank: int, sources: tuple[int, ...], positions: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The dimensions in the order in which ``movedim`` puts them."""
     if len(sources) != len(positions):
         raise RuntimeError(
             "movedim: Invalid source or destination dims: source "
@@ -349,13 +360,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     rest = iter([dim for dim in range(rank) if dim not in found])
     chosen = dict(zip(targets, found, strict=True))
-    return _permute(
-        input,
-        tuple([chosen[position] if position in chosen else next(rest) for position in range(rank)]),
-    )
-
-
-moveaxis = method("moveaxis")(movedim)
+    return tuple([chosen[place] if place in chosen else next(rest) for place in range(rank)])
 
 
 def _reversed(input: Tensor) -> Tensor:
