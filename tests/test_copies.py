@@ -106,3 +106,26 @@ def test_triangles_of_large_matrices_are_numpys(shape: tuple[int, ...], dtype: s
         np.testing.assert_array_equal(torch.tril(x, diagonal).numpy(), lower)
         upper = np.where(places >= diagonal, values, zero)
         np.testing.assert_array_equal(torch.triu(x, diagonal).numpy(), upper)
+
+
+@pytest.mark.parametrize("dims", [(), (0,), (-1,), (1, 0), (0, 2, 0), (1, 1)])
+def test_rolled_tensors_are_numpys(dims: tuple[int, ...]) -> None:
+    for shape in ((3, 4, 5), (1, 2, 3), (2, 0, 3), (20, 40, 50)):
+        array = np.arange(np.prod(shape)).reshape(shape)
+        for shifts in ((2, -3, 11), (0, 4, -4), (5, 1, 1)):
+            chosen = shifts[: len(dims)] or shifts[:1]
+            expected = np.roll(array, chosen if dims else chosen[0], dims or None)
+            for given in (array, array.transpose(0, 1, 2).copy("F")):
+                made = torch.roll(torch.from_numpy(given), chosen, dims)
+                assert made.is_contiguous()
+                np.testing.assert_array_equal(made.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128"])
+def test_cross_products_are_numpys(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    for first, second, dim in (((4, 3), (4, 3), 1), ((3, 5), (3, 1), 0), ((1, 3, 2), (6, 3, 2), 1)):
+        a, b = [(rng.standard_normal(shape) * 9).astype(dtype) for shape in (first, second)]
+        made = torch.linalg.cross(torch.tensor(a), torch.tensor(b), dim=dim).numpy()
+        expected = np.cross(a, b, axisa=dim, axisb=dim, axisc=dim)
+        np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-5)
