@@ -18,7 +18,7 @@ from ... import return_types
 from ...autograd.grad_mode import state as grad_mode
 from ...dispatch.policies import autocasts
 from ...dtype import bool_, scalar_type_name
-from ...executor.memory.arrays import constant_beside, new_array, values_on_host
+from ...executor.memory.arrays import constant_beside, values_on_host
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, aligned_stacks, stacked
 from ...transforms.levels import is_transformed
@@ -498,7 +498,7 @@ def _crossed(a: Array, b: Array, dim: int) -> Array:
     before = (slice(None),) * dim
     first, second = [[x[(*before, k)] for k in (0, 1, 2)] for x in (a, b)]
     shape = a.shape if a.shape == b.shape else common_shape([a.shape, b.shape])
-    made = new_array(shape, a.dtype)
+    made: Array = np.empty_like(a, order="C", shape=shape)
     for k in (0, 1, 2):
         one, other = (k + 1) % 3, (k + 2) % 3
         made[(*before, k)] = first[one] * second[other] - first[other] * second[one]
