@@ -495,13 +495,13 @@ def on_diagonal(matrices: Tensor) -> Tensor:
 
 def _crossed(a: Array, b: Array, dim: int) -> Array:
     """Components of the cross product, from those one and two places on."""
-    before = (slice(None),) * dim
-    first, second = [[x[(*before, k)] for k in (0, 1, 2)] for x in (a, b)]
+    places = [(slice(None),) * dim + (k,) for k in (0, 1, 2)]
+    first, second = [[x[place] for place in places] for x in (a, b)]
     shape = a.shape if a.shape == b.shape else common_shape([a.shape, b.shape])
     made: Array = np.empty_like(a, order="C", shape=shape)
-    for k in (0, 1, 2):
+    for k, place in enumerate(places):
         one, other = (k + 1) % 3, (k + 2) % 3
-        made[(*before, k)] = first[one] * second[other] - first[other] * second[one]
+        made[place] = first[one] * second[other] - first[other] * second[one]
     return made
 
 

@@ -311,7 +311,7 @@ def atleast_3d(*tensors: Any) -> Any:
 def _some(name: str, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     if not len(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return tensors_of(name, tensors)
+    return tuple(tensors_of(name, tensors))
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
