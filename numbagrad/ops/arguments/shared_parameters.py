@@ -7,6 +7,7 @@ together from the parameters, so that a call costs what it would if it was writt
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -75,10 +76,7 @@ def _public(body: _Function, groups: tuple[Group, ...], name: str) -> _Function:
             taken.update({y.name: y for y in _read(group, own) if y.name not in taken})
             names.update(group.reads)
     parameters = sorted(taken.values(), key=lambda x: x.kind)
-    signature = inspect.Signature(
-        [x.replace(annotation=x.empty, default=x.empty) for x in parameters]
-    )
-    exec(f"def made{signature}:\n    return body({', '.join(passed)})", names)
+    exec(f"def made({_written(parameters)}):\n    return body({', '.join(passed)})", names)
     made = names.pop("made")
     made.__name__ = made.__qualname__ = name
     made.__doc__ = body.__doc__
@@ -91,9 +89,23 @@ def _public(body: _Function, groups: tuple[Group, ...], name: str) -> _Function:
     return made
 
 
+def _written(parameters: list[Parameter]) -> str:
+    """The parameters of a function as its source names them, without their defaults."""
+    found = ["*" + x.name if x.kind is x.VAR_POSITIONAL else x.name for x in parameters]
+    by_name = [x.kind is x.KEYWORD_ONLY for x in parameters]
+    if True in by_name and not any(x.kind is x.VAR_POSITIONAL for x in parameters):
+        found.insert(by_name.index(True), "*")
+    return ", ".join(found)
+
+
+@functools.cache
+def _words(expression: str) -> list[str]:
+    return re.findall(r"\w+", expression)
+
+
 def _read(group: Group, own: Mapping[str, Parameter]) -> list[Parameter]:
     """The parameters of a group that a function with parameters of its ``own`` has."""
-    words = re.findall(r"\w+", " ".join([group.given.get(x, "") for x in own]))
+    words = {word for x in own if x in group.given for word in _words(group.given[x])}
     found = [x for x in group.parameters if x.name in words]
     default = {x.name: own[x.name].default for x in found if x.name in own}
     return [
