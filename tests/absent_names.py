@@ -172,7 +172,7 @@ ABSENT = {
     },
     "optimizers": {
         "torch.optim": """
-            Adafactor Muon swap_in_optimizer_params_and_state""",
+            swap_in_optimizer_params_and_state""",
     },
     "unwritten": {
         "torch": """
