@@ -28,7 +28,7 @@ COUNTS = {
     "attention.blocks": 4, "convolution.product": 4, "convolution.weights": 4,
     "generated.activation": 3, "generated.arithmetic": 4, "generated.bounds": 2,
     "generated.exponential": 1, "generated.reduction": 1, "indexing.bags": 4,
-    "indexing.planes": 16, "indexing.reads": 8, "indexing.writes": 80,
+    "indexing.planes": 20, "indexing.reads": 8, "indexing.writes": 80,
     "interpolation.nearest": 8, "interpolation.sampling": 6, "interpolation.weighted": 2,
     "launches.bundle": 2, "launches.unit_vectors": 1,
     "linear_algebra.elimination": 4, "losses.checks": 10, "losses.ctc_loss": 8,

@@ -125,7 +125,7 @@ def test_private_names_that_libraries_build_upon():
         lambda: torch.cuda.CUDAGraph(),
         lambda: torch.hub.load("owner/repository", "model"),
         lambda: torch.hub.load_state_dict_from_url("http://127.0.0.1/x"),
-        lambda: torch.optim.Muon([]),
+        lambda: torch.optim.swap_in_optimizer_params_and_state(None, None, None),
         lambda: torch.ao.quantization.prepare(None),
         lambda: torch.nn.attention.flex_attention.flex_attention(None, None, None),
     ],

@@ -335,7 +335,12 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     if several is not isinstance(destination, (list, tuple)):
         raise TypeError("movedim(): source and destination must be ints, or both tuples of ints")
     sources, positions = (source, destination) if several else ((source,), (destination,))
-    order = _moved_order(input._array.ndim, tuple(sources), tuple(positions))
+    rank = input._array.ndim  # a bool equals an int, also for a cache, and is refused
+    given = [
+        tuple([x if x.__class__ is int else dimension(rank, x) for x in dims])
+        for dims in (sources, positions)
+    ]
+    order = _moved_order(rank, *given)
     return _permute.launch(input._array.transpose(order), input, (order,))
 
 
