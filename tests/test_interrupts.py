@@ -65,20 +65,25 @@ print("works", seen)
 """
 
 
-@pytest.mark.parametrize("position", [1, 2, 30, 100, 200, 10**6])
-def test_an_interrupted_import_is_finished(position, tmp_path):
+def run(cache, *arguments):
+    """What another process of this package prints, with kernels of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(position)],
+        [sys.executable, *arguments],
         env={
             **os.environ,
-            "NUMBAGRAD_CACHE_DIR": str(tmp_path),
+            "NUMBAGRAD_CACHE_DIR": str(cache),
             "PYTHONPATH": str(pathlib.Path(ng.__file__).parents[1]),
         },
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    *interrupted, works = done.stdout.splitlines()
+    return done.stdout
+
+
+@pytest.mark.parametrize("position", [1, 2, 30, 100, 200, 10**6])
+def test_an_interrupted_import_is_finished(position, tmp_path):
+    *interrupted, works = run(tmp_path, "-c", PROGRAM, str(position)).splitlines()
     assert interrupted == ([] if position == 10**6 else ["interrupted True True"])
     assert works.startswith("works") and int(works.split()[1]) > 200
 
@@ -87,21 +92,8 @@ def test_an_interrupted_import_is_finished(position, tmp_path):
     "where", ["files", *(f"package {i}" for i in range(33_000, 103_000, 23_000))]
 )
 def test_an_import_of_this_package_that_was_interrupted_begins_anew(where, tmp_path):
-    done = subprocess.run(
-        [
-            sys.executable,
-            pathlib.Path(__file__).with_name("interrupted_imports.py"),
-            *where.split(),
-        ],
-        env={
-            **os.environ,
-            "NUMBAGRAD_CACHE_DIR": str(tmp_path),
-            "PYTHONPATH": str(pathlib.Path(ng.__file__).parents[1]),
-        },
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    program = pathlib.Path(__file__).with_name("interrupted_imports.py")
+    run(tmp_path, program, *where.split())
 
 
 def test_a_kernel_is_loaded_whole(monkeypatch):
