@@ -14,6 +14,7 @@ from torch_paths import PATHS
 
 from numbagrad import torch_alias, torch_homes, torch_imports
 
+PACKAGE = pathlib.Path(torch_alias.__file__).parent
 LIST = pathlib.Path(__file__).parent / "torch_names_missing.txt"
 #: Public modules of torch that are missing, as importing them says.
 MODULES_LIST = LIST.with_name("torch_modules_missing.txt")
@@ -90,6 +91,9 @@ def is_there(path):
     """Whether programs can import a path under torch's name."""
     if torch_alias._is_internal(path) or path.removeprefix("torch.") in torch_alias._ELSEWHERE:
         return True
+    file = PACKAGE.joinpath(*path.split(".")[1:])
+    if file.with_suffix(".py").exists() or (file / "__init__.py").exists():
+        return True  # also where a package would ask for one that is not installed
     try:
         return importlib.util.find_spec(path.replace("torch", "numbagrad", 1)) is not None
     except ModuleNotFoundError:
