@@ -17,7 +17,7 @@ if "Tensor" not in globals():
 from . import _C, autograd, cuda, executor, random
 from . import torch_alias as _torch_alias
 from .native_stack import grow_stack as _grow_stack
-from .autograd.anomaly import (
+from .autograd.anomaly_mode import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
     set_anomaly_enabled,
@@ -30,7 +30,7 @@ from .autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from .autograd.picture import graph
+from .autograd.graph.picture import graph
 from .device import device, get_default_device, set_default_device
 from .dtype import (
     bfloat16,

@@ -74,9 +74,9 @@ def module_here(kind: type[Any]) -> str:
 _TABLE = """\
 amp.autocast_mode amp.autocast_mode autocast
 amp.grad_scaler amp.grad_scaler GradScaler OptState
-autograd.anomaly_mode autograd.anomaly detect_anomaly set_detect_anomaly
+autograd.anomaly_mode autograd.anomaly_mode detect_anomaly set_detect_anomaly
 autograd.forward_ad autograd.forward_ad UnpackedDualTensor _set_fwd_grad_enabled dual_level
-autograd.function autograd.function_node BackwardCFunction FunctionCtx
+autograd.function autograd.function.node BackwardCFunction FunctionCtx
 autograd.function autograd.function Function InplaceFunction
 autograd.grad_mode autograd.grad_mode _force_original_view_tracking enable_grad inference_mode
   no_grad set_grad_enabled set_multithreading_enabled

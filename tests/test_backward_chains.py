@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import numbagrad as torch
-from numbagrad.autograd import engine
+from numbagrad.autograd.engine import backward as engine
 from numbagrad.executor.cache import background
 from numbagrad.executor.mode import NATIVE
 from numbagrad.ops.operators import chains

@@ -9,7 +9,7 @@ from compile_checks import needs_programs
 from engine_tools import leaf, run_threads, values
 
 import numbagrad as nb
-from numbagrad.autograd import engine
+from numbagrad.autograd.engine import backward as engine
 from numbagrad.autograd.function import Function
 from numbagrad.ops.operators.tensor_operator import TensorOperator
 

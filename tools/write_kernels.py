@@ -95,8 +95,9 @@ FILES = {
             gradient of the result."""),
         Shown("accumulate", "add", _accumulate,
               "Accumulation of a gradient: x += y, where x is the ``grad`` of a leaf", """
-            Called by numbagrad/autograd/engine.py, with what a backward adds as y. It is the kernel
-            of ``add_``: out is x itself, whose address is in the words of out."""),
+            Called by numbagrad/autograd/engine/backward.py, with what a backward adds as y.
+            It is the kernel of ``add_``: out is x itself, whose address is in the words of
+            out."""),
     ],
     "activation": [
         Shown("relu", "relu", lambda: _ones().relu(),

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..autograd.function.once_differentiable import failing_later
 from ..autograd.gradcheck.properties import without_gradient
 from ..autograd.graph import Node
 from ..autograd.node import AccumulateGrad
-from ..autograd.once_differentiable import failing_later
 from ..autograd.writes.regions import CopySlices
 
 __all__ = ["AccumulateGrad", "CopySlices", "DelayedError", "UndefinedGrad"]

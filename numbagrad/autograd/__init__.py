@@ -8,10 +8,9 @@ sees of them.
 from typing import TYPE_CHECKING
 
 from ..lazy import lazy_names
-from . import anomaly as anomaly_mode
-from . import function, grad_mode, graph, variable
-from .anomaly import detect_anomaly, set_detect_anomaly
-from .engine_interface import backward, grad
+from . import anomaly_mode, function, grad_mode, graph, variable
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
+from .engine.interface import backward, grad
 from .function import Function
 from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import (

@@ -12,17 +12,17 @@ from numbagrad.tensor import Tensor
 
 Number = builtins.bool | builtins.int | builtins.float
 
-from numbagrad.autograd import anomaly as anomaly_mode
+from numbagrad.autograd import anomaly_mode as anomaly_mode
 from numbagrad.autograd import forward_ad as forward_ad
 from numbagrad.autograd import function as function
 from numbagrad.autograd import functional as functional
 from numbagrad.autograd import grad_mode as grad_mode
 from numbagrad.autograd import graph as graph
 from numbagrad.autograd import variable as variable
-from numbagrad.autograd.anomaly import detect_anomaly as detect_anomaly
-from numbagrad.autograd.anomaly import set_detect_anomaly as set_detect_anomaly
-from numbagrad.autograd.engine_interface import backward as backward
-from numbagrad.autograd.engine_interface import grad as grad
+from numbagrad.autograd.anomaly_mode import detect_anomaly as detect_anomaly
+from numbagrad.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly
+from numbagrad.autograd.engine.interface import backward as backward
+from numbagrad.autograd.engine.interface import grad as grad
 from numbagrad.autograd.function import Function as Function
 from numbagrad.autograd.grad_mode import enable_grad as enable_grad
 from numbagrad.autograd.grad_mode import inference_mode as inference_mode

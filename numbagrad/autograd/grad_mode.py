@@ -48,7 +48,7 @@ class GradMode(threading.local):
         self.saves_inference = False
         self.multithreading = True
         self.view_replay = False
-        #: The walk of this thread's engine, see ``engine.py``; None outside of one.
+        #: The walk of this thread's engine, see ``engine/backward.py``; None outside of one.
         self.walk: Any = None
         #: How many walks of this thread were recorded, to be differentiated again.
         self.recorded_walks = 0

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from .. import half_precision as half
-from ..autograd.engine import run_backward
-from ..autograd.function_node import BackwardCFunction
+from ..autograd.engine.backward import run_backward
+from ..autograd.function.node import BackwardCFunction
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.engine_interface import grad
+from ..autograd.engine.interface import grad
 from ..autograd.node import Node, visible
 from ..executor.cache.library import Kernel
 from ..executor.explain import Explanation, described_kernels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autocast_state import state as autocast
-from ..autograd.anomaly import anomaly
+from ..autograd.anomaly_mode import anomaly
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.hooks.saved_hooks import state as saved_hooks
 from ..device import defaults

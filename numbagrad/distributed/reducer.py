@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from ..autograd import tensor_interface as interface
+from ..autograd.engine.walk import reachable
 from ..autograd.grad_mode import no_grad
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.hooks.tensor_hooks import hooks_of
 from ..autograd.node import edge_of
 from ..autograd.variable import Variable
-from ..autograd.walk import reachable
 from ..autograd.writes.inplace import before_write
 from ..backend import address_of
 from ..executor import capture

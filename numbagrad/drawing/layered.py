@@ -3,7 +3,7 @@
 After Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical System
 Structures" (1981): every item gets a layer, edges over several layers get a place in each, each
 layer is ordered by the barycentres of its neighbours, and then items move as close to their
-neighbours as the order allows. Called by ``autograd/picture.py``; calls nothing.
+neighbours as the order allows. Called by ``autograd/graph/picture.py``; calls nothing.
 """
 
 from __future__ import annotations

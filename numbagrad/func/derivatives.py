@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..autograd import engine_interface
+from ..autograd.engine import interface as engine_interface
 from ..autograd.forward_ad import dual_view, parts
 from ..autograd.grad_mode import follow_in_any_mode
 from ..autograd.grad_mode import state as grad_mode

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import grad_dtype
+from ..autograd.engine import grad_dtype
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.hooks import tensor_hooks as hooks
 from ..autograd.hooks import watching

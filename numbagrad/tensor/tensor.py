@@ -15,7 +15,9 @@ import numpy as np
 
 from .. import half_precision as half
 from .. import printing
-from ..autograd import engine_interface, grad_dtype, tensor_interface
+from ..autograd import tensor_interface
+from ..autograd.engine import grad_dtype
+from ..autograd.engine import interface as engine_interface
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.hooks import tensor_hooks as hooks
 from ..autograd.hooks import watching

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..autograd.function import Function
-from ..autograd.function_node import gradient_method, with_list
+from ..autograd.function.node import gradient_method, with_list
 from ..structure import flatten, rebuild
 from ..tensor import Tensor
 from .levels import BATCH, Level, batched, settled, state_of

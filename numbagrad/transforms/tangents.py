@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..autograd import engine_interface
 from ..autograd import tensor_interface as tensors
+from ..autograd.engine import interface as engine_interface
 from ..autograd.grad_mode import follow_in_any_mode
 from ..autograd.grad_mode import state as grad_mode
 from ..tensor import Tensor

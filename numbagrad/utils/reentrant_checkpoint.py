@@ -15,7 +15,7 @@ import numpy as np
 
 from ..autocast_state import restored
 from ..autocast_state import state as autocast
-from ..autograd.engine_interface import backward
+from ..autograd.engine.interface import backward
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.variable import Variable

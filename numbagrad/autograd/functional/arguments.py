@@ -11,7 +11,7 @@ from typing import Any
 
 from ...ops.creation.filled import zeros_like
 from ...tensor import Tensor
-from ..engine_interface import grad
+from ..engine.interface import grad
 
 Function = Callable[..., Any]
 Tensors = tuple[Tensor, ...]

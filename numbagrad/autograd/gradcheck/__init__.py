@@ -16,7 +16,7 @@ import numpy as np
 
 from ...backend import foreign
 from .. import tensor_interface as interface
-from ..engine_interface import grad
+from ..engine.interface import grad
 from ..function import Function
 from .comparison import compare_all_elements, compare_projections
 from .parts import (

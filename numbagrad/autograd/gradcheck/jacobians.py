@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import tensor_interface as interface
-from ..engine_interface import grad
+from ..engine.interface import grad
 from .problem import GradcheckError, Problem, wrap
 
 __all__ = [

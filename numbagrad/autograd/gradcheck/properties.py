@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import tensor_interface as interface
-from ..engine_interface import grad
+from ..engine.interface import grad
 from ..node import Node, edge_of
 from .problem import GradcheckError, Problem, is_differentiable, show, wrap
 

@@ -1,7 +1,7 @@
 """Hooks that are called with each node as soon as it is complete: ``graph.node_creation_hook``.
 
 They hear of nodes as a watcher (``watching.py``). What makes a node in several steps, as
-``function.py`` and ``writes/inplace.py`` do, shows it here when it is complete.
+``function/`` and ``writes/inplace.py`` do, shows it here when it is complete.
 Leaves have no node until somebody asks for it, so the ``AccumulateGrad`` of a leaf is made here.
 """
 

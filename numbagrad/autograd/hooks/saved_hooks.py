@@ -1,6 +1,6 @@
 """Hooks of saved tensors: functions of the user that store and restore what nodes keep.
 
-``autograd/graph.py`` offers the contexts; they reach ordinary nodes as a watcher (``watching.py``),
+``autograd/graph/`` offers the contexts; they reach ordinary nodes as a watcher (``watching.py``),
 and ``Function`` nodes through ``pack``. ``SavedTensor`` is one saved tensor of a node, as users see
 it in ``grad_fn._raw_saved_self``.
 """

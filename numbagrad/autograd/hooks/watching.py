@@ -2,8 +2,8 @@
 
 Most programs have nobody who does. What makes nodes asks one number, ``count``; compiled code reads
 it from a word that mirrors it, and leaves nodes to Python while it is not zero. The watchers are
-``saved_hooks.py``, ``creation_hooks.py``, ``writes/view_replay.py`` and ``anomaly.py``. Inference
-mode is counted here for the same reason.
+``saved_hooks.py``, ``creation_hooks.py``, ``writes/view_replay.py`` and ``anomaly_mode.py``.
+Inference mode is counted here for the same reason.
 """
 
 from __future__ import annotations

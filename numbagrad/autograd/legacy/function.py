@@ -10,11 +10,11 @@ import weakref
 from typing import Any
 
 from .. import tensor_interface as interface
-from ..function_node import BackwardCFunction, node_of_call
-from ..function_outputs import keep, wrap_outputs
+from ..function.node import BackwardCFunction, node_of_call
+from ..function.once_differentiable import with_history
+from ..function.outputs import keep, wrap_outputs
 from ..grad_mode import state as grad_mode
 from ..node import Error, edge_of
-from ..once_differentiable import with_history
 from ..writes.inplace import NO_GRAD
 from . import volatile
 

@@ -128,8 +128,8 @@ def mul_backward(args, lo, hi):
 def accumulate(args, lo, hi):
     """Accumulation of a gradient: x += y, where x is the ``grad`` of a leaf.
 
-    Called by numbagrad/autograd/engine.py, with what a backward adds as y. It is the kernel of
-    ``add_``: out is x itself, whose address is in the words of out.
+    Called by numbagrad/autograd/engine/backward.py, with what a backward adds as y. It is the
+    kernel of ``add_``: out is x itself, whose address is in the words of out.
 
     Printed for x float32 in place, y float32 contiguous -> out float32 contiguous, computed in
     float32.

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...autograd import tensor_interface as tensors
+from ...autograd.function.once_differentiable import failing_later
 from ...autograd.grad_mode import state as grad_mode
-from ...autograd.once_differentiable import failing_later
 from ...autograd.writes.inplace import write_inplace, written_at_once
 from ...executor.families import indexing as executor
 from ...executor.families.writing import writers

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.engine import run_backward
+from ...autograd.engine.backward import run_backward
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import wanted_edge
 from ...executor.cache import library

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...autograd.engine import run_backward
+from ...autograd.engine.backward import run_backward
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import wanted_edge
 from ...tensor import Tensor

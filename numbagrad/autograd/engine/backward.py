@@ -1,6 +1,6 @@
 """The engine: walks the graph from its roots to the leaves, runs the nodes and sums gradients.
 
-``engine_interface.py`` has torch's ``backward`` and ``grad``, which come here. The engine runs the
+``interface.py`` has torch's ``backward`` and ``grad``, which come here. The engine runs the
 ``backward`` of nodes and adds Tensors through ``tensor_interface``; it knows no operator. The walk
 is a loop over a heap, so that depth is bounded by memory alone.
 """
@@ -15,20 +15,20 @@ from typing import Any
 
 from numpy import ndarray
 
-from ..executor import capture
-from ..executor.memory.buffers import any_large
-from . import tensor_interface as interface
-from .anomaly import anomaly, check_for_nan, explain
-from .grad_dtype import converted
-from .grad_mode import state as grad_mode
-from .hooks import saved_hooks
-from .hooks.tensor_hooks import (
+from ...executor import capture
+from ...executor.memory.buffers import any_large
+from .. import tensor_interface as interface
+from ..anomaly_mode import anomaly, check_for_nan, explain
+from ..grad_mode import state as grad_mode
+from ..hooks import saved_hooks
+from ..hooks.tensor_hooks import (
     run_post_accumulate_hooks,
     run_post_hooks,
     run_pre_hooks,
     run_tensor_hooks,
 )
-from .node import Node, priorities
+from ..node import Node, priorities
+from .grad_dtype import converted
 from .walk import (
     FINISHED,
     MAX_DEPTH,

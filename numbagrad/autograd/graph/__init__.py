@@ -1,7 +1,7 @@
 """The graph from outside: ``torch.autograd.graph``.
 
 Nodes and edges to them, hooks of several gradients, and the contexts that decide how saved tensors
-are stored. The mechanisms are in ``node.py``, ``hooks/saved_hooks.py`` and ``walk.py``.
+are stored. The mechanisms are in ``node.py``, ``hooks/saved_hooks.py`` and ``engine/walk.py``.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
-from . import node as nodes
-from . import tensor_interface as interface
-from .grad_mode import state as grad_mode
-from .hooks.creation_hooks import pop_hook, push_hook
-from .hooks.saved_hooks import disabled_message, pop_hooks, push_hooks, set_disabled, stack
-from .hooks.tensor_hooks import RemovableHandle
-from .node import AccumulateGrad, accumulator_of
-from .walk import Plan
-from .writes.mutation import allow_mutation_on_saved_tensors
+from .. import node as nodes
+from .. import tensor_interface as interface
+from ..engine.walk import Plan
+from ..grad_mode import state as grad_mode
+from ..hooks.creation_hooks import pop_hook, push_hook
+from ..hooks.saved_hooks import disabled_message, pop_hooks, push_hooks, set_disabled, stack
+from ..hooks.tensor_hooks import RemovableHandle
+from ..node import AccumulateGrad, accumulator_of
+from ..writes.mutation import allow_mutation_on_saved_tensors
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",

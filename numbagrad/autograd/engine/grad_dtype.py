@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtype import name_of
-from . import tensor_interface as interface
-from .hooks.tensor_hooks import hooks_of
-from .node import Node
-from .saved import name_of_type
+from ...dtype import name_of
+from .. import tensor_interface as interface
+from ..hooks.tensor_hooks import hooks_of
+from ..node import Node
+from ..saved import name_of_type
 
 __all__ = [
     "OWN", "check_assigned", "check_declared", "converted", "declare", "declared_of",

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import tensor_interface as interface
-from .grad_mode import state as grad_mode
-from .node import Error, Node, edge_of
+from .. import tensor_interface as interface
+from ..grad_mode import state as grad_mode
+from ..node import Error, Node, edge_of
 
 __all__ = ["failing_later", "once_differentiable", "with_history"]
 

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .hooks.tensor_hooks import RemovableHandle
-from .node import Node, accumulator_of
+from ..hooks.tensor_hooks import RemovableHandle
+from ..node import Node, accumulator_of
 
 __all__ = ["DEBUG", "log", "note_nodes"]
 

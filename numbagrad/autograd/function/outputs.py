@@ -1,6 +1,6 @@
 """Outputs and saved tensors of the ``forward`` of a ``Function``, as its node keeps them.
 
-``function.py`` and ``legacy/function.py`` call ``wrap_outputs`` and ``keep`` once ``forward`` has
+``Function`` and ``legacy/function.py`` call ``wrap_outputs`` and ``keep`` once ``forward`` has
 returned: results get their history, views their rules, and what is to be saved is packed.
 """
 
@@ -9,15 +9,15 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .. import torch_function
-from . import tensor_interface as interface
-from .grad_dtype import check_declared
-from .hooks import creation_hooks, watching
-from .hooks.saved_hooks import default_hooks, pack
-from .node import UNRECORDED, has_no_history
-from .saved import save, save_output
-from .writes.inplace import FUNCTION, MULTIPLE, NO_GRAD, PURE, check_inplace, register_view
-from .writes.regions import saved_view
+from ... import torch_function
+from .. import tensor_interface as interface
+from ..engine.grad_dtype import check_declared
+from ..hooks import creation_hooks, watching
+from ..hooks.saved_hooks import default_hooks, pack
+from ..node import UNRECORDED, has_no_history
+from ..saved import save, save_output
+from ..writes.inplace import FUNCTION, MULTIPLE, NO_GRAD, PURE, check_inplace, register_view
+from ..writes.regions import saved_view
 
 __all__ = ["keep", "tuple_of", "wrap_output", "wrap_outputs"]
 

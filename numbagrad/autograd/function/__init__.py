@@ -1,7 +1,7 @@
 """``Function``: operations whose forward and backward users write themselves.
 
 ``MyReLU.apply(x)`` runs the user's ``forward`` with recording off and makes one node of the graph;
-the node (``function_node.py``) is the ``ctx`` of the user's methods. Tensors are reached through
+the node (``function/node.py``) is the ``ctx`` of the user's methods. Tensors are reached through
 ``tensor_interface``.
 """
 
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
-from . import tensor_interface as interface
-from .function_arguments import positional
-from .function_node import BackwardCFunction, FunctionCtx, no_backward, node_of_call
-from .function_outputs import keep, refuse_leaves, tuple_of, wrap_output, wrap_outputs
-from .grad_mode import state as grad_mode
-from .hooks.tensor_hooks import Hooks
-from .legacy import volatile
-from .node import new_node
+from .. import tensor_interface as interface
+from ..grad_mode import state as grad_mode
+from ..hooks.tensor_hooks import Hooks
+from ..legacy import volatile
+from ..node import new_node
+from ..saved import FREED
+from .arguments import positional
+from .node import BackwardCFunction, FunctionCtx, no_backward, node_of_call
 from .once_differentiable import once_differentiable
-from .saved import FREED
+from .outputs import keep, refuse_leaves, tuple_of, wrap_output, wrap_outputs
 
 __all__ = [
     "BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable",
@@ -104,7 +104,7 @@ class Function(FunctionCtx):
     def __call__(self, *inputs: Any) -> Any:
         """Call an instance of 2017; a Function with static methods raises, as in torch."""
         if self._has_instance_methods:
-            from .legacy.function import call_instance  # which few programs need
+            from ..legacy.function import call_instance  # which few programs need
 
             return call_instance(self, inputs)
         raise RuntimeError(

@@ -1,7 +1,7 @@
 """State of one walk of the engine: where it leads, and what waits for its end.
 
-``engine.py`` makes a ``Walk`` for each backward and keeps it in ``grad_mode.state.walk``; hooks,
-anomaly detection and ``graph.py`` look it up there.
+``backward.py`` makes a ``Walk`` for each backward and keeps it in ``grad_mode.state.walk``; hooks,
+anomaly detection and ``graph/`` look it up there.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from ..executor import capture
-from .grad_mode import state as grad_mode
-from .hooks import creation_hooks, saved_hooks
-from .hooks.tensor_hooks import RemovableHandle
-from .node import UNRECORDED, Node, accumulator_of, edge_of, visible
+from ...executor import capture
+from ..grad_mode import state as grad_mode
+from ..hooks import creation_hooks, saved_hooks
+from ..hooks.tensor_hooks import RemovableHandle
+from ..node import UNRECORDED, Node, accumulator_of, edge_of, visible
 from .walk_log import note_nodes
 
 __all__ = [

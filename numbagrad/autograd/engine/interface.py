@@ -1,4 +1,4 @@
-"""torch's ``backward`` and ``grad``: arguments are checked here, the walk is in ``engine.py``."""
+"""torch's ``backward`` and ``grad``: arguments are checked here, the walk is in ``backward.py``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, overload
 
-from ..backend import foreign
-from ..type_names import type_name
-from ..warn_once import warn_once
-from . import tensor_interface as interface
-from .engine import run_backward
-from .grad_mode import state as grad_mode
-from .graph import GradientEdge
-from .hooks.tensor_hooks import known_outputs
-from .hooks.tensor_hooks import retain_grad as retain_tensor_grad
-from .node import UNRECORDED, AccumulateGrad, wanted_edge
+from ...backend import foreign
+from ...type_names import type_name
+from ...warn_once import warn_once
+from .. import tensor_interface as interface
+from ..grad_mode import state as grad_mode
+from ..graph import GradientEdge
+from ..hooks.tensor_hooks import known_outputs
+from ..hooks.tensor_hooks import retain_grad as retain_tensor_grad
+from ..node import UNRECORDED, AccumulateGrad, wanted_edge
+from .backward import run_backward
 
 __all__ = ["backward", "grad"]
 

@@ -9,14 +9,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import tensor_interface as interface
-from .grad_dtype import converted, dtype_of_edge
-from .hooks import watching
-from .node import Node, OutputMetadata, new_node
-from .saved import FREED, unpack_entries
+from .. import tensor_interface as interface
+from ..engine.grad_dtype import converted, dtype_of_edge
+from ..hooks import watching
+from ..node import Node, OutputMetadata, new_node
+from ..saved import FREED, unpack_entries
 
 if TYPE_CHECKING:
-    from .function import Function
+    from ..function import Function
 
 __all__ = ["BackwardCFunction", "FunctionCtx", "node_of_call"]
 

@@ -13,10 +13,10 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..dtype import name_of
-from . import tensor_interface as interface
-from .node import Node, edge_of
-from .saved import SavedInput, SavedOutput
+from ...dtype import name_of
+from .. import tensor_interface as interface
+from ..node import Node, edge_of
+from ..saved import SavedInput, SavedOutput
 
 __all__ = ["Graph", "GraphItem", "graph"]
 
@@ -244,7 +244,7 @@ class _Reader:
         return GraphItem(kind, name, tuple(array.shape), name_of(array.dtype))
 
     def _node(self, node: Node) -> GraphItem:
-        from .function_node import BackwardCFunction
+        from ..function.node import BackwardCFunction
 
         kind = "function" if isinstance(node, BackwardCFunction) else "node"
         shape, dtype = self.known.get((node, 0), (None, None))
@@ -328,8 +328,8 @@ def _lines(item: GraphItem) -> list[str]:
 
 def _draw(found: Graph) -> str:
     """The SVG text of a graph."""
-    from ..drawing.layered import arrange
-    from ..drawing.svg import INK, curve, document, group, rectangle, text_width, words
+    from ...drawing.layered import arrange
+    from ...drawing.svg import INK, curve, document, group, rectangle, text_width, words
 
     texts = [_lines(item) for item in found.items]
     bold = 1.15  # how much wider than plain text
