@@ -1,8 +1,7 @@
 """Settings of a thread that change seldom, and the count of those that are not as threads begin.
 
 ``device.py`` and ``autocast_state.py`` keep such settings. Compiled code asks no thread for them:
-while the count, which it reads from a word, is zero, every thread has those that it began with.
-This module imports nothing of the package.
+while the bit of ``awake.py`` for settings is clear, every thread has those that it began with.
 """
 
 from __future__ import annotations
@@ -10,10 +9,11 @@ from __future__ import annotations
 import threading
 from typing import Any, ClassVar
 
-__all__ = ["ThreadSettings", "mirror"]
+from . import awake
+
+__all__ = ["ThreadSettings"]
 
 _lock = threading.RLock()
-_block: Any = None
 
 
 class _Count:
@@ -25,20 +25,11 @@ class _Count:
 _count = _Count()
 
 
-def mirror(block: Any) -> None:
-    """Keep ``changed_settings`` of a block equal to the count."""
-    global _block
-    with _lock:
-        _block = block
-        _add(0)
-
-
 def _add(by: int) -> None:
     """Count one more or one less; a count that is too high costs time and nothing else."""
     with _lock:
         _count.changed += by
-        if _block is not None:
-            _block.changed_settings = _count.changed
+        awake.note(awake.SETTINGS, _count.changed != 0)
 
 
 class ThreadSettings(threading.local):

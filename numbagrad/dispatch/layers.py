@@ -8,7 +8,8 @@ Functions that layers may act on begin with one question, which costs a few nano
 ``active`` is zero as long as no thread needs a layer; else it has the bits of those that are
 needed. ``everywhere`` says whether one of them acts on every public function; a function that the
 others do not know asks that word. Each layer decides by itself whether it acts on a call, from the
-state of the thread and the arguments. This file imports nothing of the package.
+state of the thread and the arguments. ``active`` is the part of the word of ``awake.py`` that
+belongs to these layers. This file imports nothing else of the package.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import importlib
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from .. import awake
 
 __all__ = [
     "ALL",
@@ -58,11 +61,11 @@ class Layer(Protocol):
 
 #: The files of the layers, outermost first.
 ORDER = ("overriding", "volatile", "autocast")
-BITS = {name: 1 << position for position, name in enumerate(ORDER)}
+BITS = {name: getattr(awake, name.upper()) for name in ORDER}
 #: The layers that act on every public call of a program; autocast knows its functions.
 PUBLIC = sum(BITS.values()) & ~BITS["autocast"]
 ALL = -1
-VOLATILE = BITS["volatile"]
+VOLATILE = awake.VOLATILE
 
 #: The bits of the layers that somebody needs, in whatever thread.
 active = 0
@@ -92,6 +95,7 @@ def change(name: str, by: int) -> None:
         if name not in _loaded:
             _loaded[name] = importlib.import_module(f"numbagrad.dispatch.{name}").LAYER
         _counts[name] += by
+        awake.note(BITS[name], _counts[name] != 0)
         _note()
 
 

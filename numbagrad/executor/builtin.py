@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import awake
 from ..codegen.record import Record, row_of, size_of
 from ..dtype import bfloat16
 from ..native import layout
@@ -190,6 +191,7 @@ def _runtime() -> Runtime:
             block.item_sizes[number] = kind.itemsize
             block.descriptors[number] = id(kind)  # NumPy's own live for ever
     memory.install(block)
+    awake.mirror(block)
     return block
 
 

@@ -8,6 +8,7 @@ left to Python.
 
 from __future__ import annotations
 
+from ..awake import INFERENCE, SETTINGS, WATCHERS
 from ..codegen.intrinsics import address_of_stack, int64, load, subroutine
 from .compiled_call_layout import CallTable
 from .guards import same_containers
@@ -43,7 +44,6 @@ from .tensors import (
     FAILED,
     edge_or_none,
     held_array,
-    is_watched,
     new_tensor,
     recording_mode,
     shared_cell,
@@ -61,9 +61,7 @@ def same_settings(table, runtime):
     mode = recording_mode(runtime)
     if mode == FAILED:
         error_clear()  # Python raises it again
-    if mode != table.recording or is_watched(runtime):
-        return False
-    if runtime.inference_threads != 0 or runtime.changed_settings != 0:
+    if mode != table.recording or runtime.awake & (WATCHERS | INFERENCE | SETTINGS) != 0:
         return False
     entry = table.switches.first
     for _ in range(table.switches.count):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from numba import types
 
+from ..awake import CAPTURE
 from ..codegen.intrinsics import (
     call_kernel,
     external,
@@ -113,8 +114,7 @@ def raise_miss(runtime, reason):
 @subroutine
 def is_captured(runtime):
     """Whether the calling thread records its launches (``program/``)."""
-    recording = runtime.capture
-    return recording != NULL and recording == thread_state()
+    return runtime.awake & CAPTURE != 0 and runtime.capture == thread_state()
 
 
 @subroutine

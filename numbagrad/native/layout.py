@@ -107,6 +107,7 @@ class Runtime(Record):
     miss = Word()  # the exception type raised when a launcher cannot go on
     pool = Word()  # control block of the thread pool
     general = Word()  # the general launcher of formulas, or 0 before it is needed
+    awake = Word()  # who may have to see a call: the bits of ``awake.py``, 0 most of the time
     capture = Word()  # thread state of the thread whose launches are being recorded, or 0
     pair = Word()  # 1 while a launcher is called that leaves its second output here, in no tuple
     second = Word()
@@ -127,14 +128,11 @@ class Runtime(Record):
     saved_output_type = Word()
     sequence = Word()  # the iterator that numbers nodes
     grad_mode = Word()  # the switches of the thread: ``autograd.grad_mode.state``
-    watched = Word()  # how many watch nodes being made (``autograd.watching``): Python makes them
     attach = Word()  # the function that does what ``attach`` does
     prune = Word()  # the function that drops references to dead views from a version cell
     prune_from = Word()  # how many entries it has then
     deleted_error = Word()  # what is raised for a slot that somebody deleted
     deleted_text = Word()
-    inference_threads = Word()  # how many threads are in inference mode
-    changed_settings = Word()  # how many settings of threads are not as threads begin
     inference_cell = Word()  # the version cell of all inference tensors
     unrecorded = Word()  # the producer of views that were not recorded
     # Why views may not be written.

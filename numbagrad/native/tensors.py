@@ -12,6 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ..awake import INFERENCE, WATCHERS
 from ..codegen.intrinsics import int64, load, subroutine
 from .calls import new_from_descriptor
 from .object_heads import FLAG_ALIGNED_WRITEABLE, ArrayHead, ObjectHead
@@ -67,7 +68,7 @@ def recording_mode(runtime):
 @subroutine
 def inference_mode(runtime):
     """Whether this thread makes inference tensors: ON, OFF or FAILED."""
-    if runtime.inference_threads == 0:
+    if runtime.awake & INFERENCE == 0:
         return OFF
     return switch(runtime, runtime.grad_mode, runtime.name_inference)
 
@@ -75,7 +76,7 @@ def inference_mode(runtime):
 @subroutine
 def is_watched(runtime):
     """Whether nodes have to be made by Python: somebody looks at each of them."""
-    return runtime.watched != 0
+    return runtime.awake & WATCHERS != 0
 
 
 # --- arrays ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from .. import awake
 from ..executor import capture
 from ..executor.builtin import runtime
 
@@ -37,6 +38,7 @@ def _forget_others() -> None:
     if active is not None and active.thread != threading.get_ident():
         capture.active = None
         runtime().capture = 0
+        awake.note(awake.CAPTURE, False)
     _lock = threading.RLock()
 
 

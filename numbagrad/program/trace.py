@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import awake
 from .. import half_precision as half
 from ..backend import address_of, foreign_among, is_array
 from ..dtype import computed_as
@@ -141,6 +142,7 @@ class Trace:
 
     def _attend(self, active: bool) -> None:
         self._runtime.capture = thread_state() if active else 0
+        awake.note(awake.CAPTURE, active)
 
     def fail(self, what: str, at: list[tuple[types.CodeType, int]] | None = None) -> None:
         """Note that ``what`` cannot be part of a program, and compute the rest as always.

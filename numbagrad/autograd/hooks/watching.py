@@ -1,7 +1,7 @@
 """Observers of nodes while these are made: hooks of saved tensors, anomaly detection.
 
-Most programs have nobody who does. What makes nodes asks one number, ``count``; compiled code reads
-it from a word that mirrors it, and leaves nodes to Python while it is not zero. The watchers are
+Most programs have nobody who does. What makes nodes asks one number, ``count``; compiled code finds
+its bit in the word of ``awake.py``, and leaves nodes to Python while it is set. The watchers are
 ``saved_hooks.py``, ``creation_hooks.py``, ``writes/view_replay.py`` and ``anomaly_mode.py``.
 Inference mode is counted here for the same reason.
 """
@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ... import awake
 from ...executor import capture
 
 __all__ = [
-    "INFERENCE_CELL", "change", "change_inference", "made", "mirror", "seen_here", "watcher",
+    "INFERENCE_CELL", "change", "change_inference", "made", "seen_here", "watcher",
 ]  # fmt: skip
 
 #: How many watch: over all threads, since compiled code asks no thread.
@@ -32,21 +33,6 @@ _switches: list[Callable[[], object]] = []
 
 _lock = threading.RLock()
 _watchers: list[Callable[[Any], None]] = []
-_block: Any = None
-
-
-def mirror(block: Any) -> None:
-    """Keep ``watched`` and ``inference_threads`` of a block equal to the two counts."""
-    global _block
-    with _lock:
-        _block = block
-        _write()
-
-
-def _write() -> None:
-    if _block is not None:
-        _block.watched = count
-        _block.inference_threads = inference_threads
 
 
 def change(by: int) -> None:
@@ -56,7 +42,7 @@ def change(by: int) -> None:
         before = count
         count = before + by
         try:
-            _write()
+            awake.note(awake.WATCHERS, count != 0)
         except BaseException:
             count = before  # one that is too high costs time, one too low would hide nodes
             raise
@@ -67,7 +53,7 @@ def change_inference(by: int) -> None:
     global inference_threads
     with _lock:
         inference_threads += by
-        _write()
+        awake.note(awake.INFERENCE, inference_threads != 0)
 
 
 def watcher(

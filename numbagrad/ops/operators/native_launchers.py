@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ... import thread_settings
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.hooks import watching
 from ...autograd.node import UNRECORDED, Node, edge_of, new_node, next_sequence_nr, produce
@@ -147,8 +146,6 @@ def described_runtime() -> layout.Runtime:
     block.inference_cell = id(watching.INFERENCE_CELL)
     block.inference_origin = id(inplace.INFERENCE)
     block.attach = id(_attached)
-    watching.mirror(block)
-    thread_settings.mirror(block)
     return block
 
 
