@@ -25,8 +25,9 @@ from .mode import NATIVE
 class HandWrittenKernel:
     """``kernel(total, grain, *args)``: ``numbagrad.kernels.<module>.<name>`` over ``[0, total)``.
 
-    ``grain`` units of work are worth a thread of their own. Words are contiguous ndarrays and ints;
-    the first ``writes`` are what is written, and the last ``updates`` of these are read as well.
+    ``grain`` units of work are worth a thread of their own. Words are ndarrays and ints. Arrays are
+    contiguous, unless the kernel is told their steps and no trace is told of the call; the first
+    ``writes`` are what is written, and the last ``updates`` of these are read as well.
     """
 
     def __init__(self, module: str, name: str, updates: int = 0, writes: int = 1):

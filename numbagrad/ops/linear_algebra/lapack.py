@@ -17,17 +17,28 @@ class LinAlgError(RuntimeError):
     """A matrix that has no inverse or no such decomposition."""
 
 
+def _is_small(array: Array) -> bool:
+    """Whether a kernel solves with a stack of square matrices faster than LAPACK."""
+    return array.shape[-1] <= elimination.LARGEST and elimination.is_here(array)
+
+
 def inverse(matrices: Array) -> Array:
-    """NumPy's inverses of a stack.
+    """The inverses of a stack.
 
     Raises:
         LinAlgError: names the first singular matrix, and its first zero pivot.
     """
-    turned = matrices.swapaxes(-1, -2)  # so that the inverse lies in memory as LAPACK leaves it
-    try:
-        return np.linalg.inv(turned).swapaxes(-1, -2)
-    except np.linalg.LinAlgError:
-        position, pivot = _first_singular(matrices)
+    if _is_small(matrices):
+        made, zeros = elimination.inverse(matrices)
+        if not zeros.any():
+            return made
+    else:
+        turned = matrices.swapaxes(-1, -2)  # so that the inverse lies in memory as LAPACK leaves it
+        try:
+            return np.linalg.inv(turned).swapaxes(-1, -2)
+        except np.linalg.LinAlgError:
+            zeros = factors(matrices)[2]
+    position, pivot = _first(matrices, zeros)
     raise LinAlgError(
         f"linalg.inv: {position}The diagonal element {pivot} is zero, the inversion could not be "
         "completed because the input matrix is singular."
@@ -35,15 +46,23 @@ def inverse(matrices: Array) -> Array:
 
 
 def solution(A: Array, B: Array) -> Array:
-    """NumPy's solutions of stacks of systems of equations.
+    """The solutions of stacks of systems of equations.
 
     Raises:
         LinAlgError: names the first singular matrix.
     """
-    try:
-        return np.linalg.solve(A, B)
-    except np.linalg.LinAlgError:
-        position, _ = _first_singular(A)
+    if _is_small(A) and B.__class__ is np.ndarray:
+        if A.shape[:-2] != B.shape[:-2]:
+            A, B = stacked(A, B)
+        made, zeros = elimination.solution(A, B)
+        if not zeros.any():
+            return made
+    else:
+        try:
+            return by_columns(np.linalg.solve(A, B))
+        except np.linalg.LinAlgError:
+            zeros = factors(A)[2]
+    position, _ = _first(A, zeros)
     raise LinAlgError(
         f"torch.linalg.solve: {position}The solver failed because the input matrix is singular."
     )
@@ -53,21 +72,22 @@ def solution(A: Array, B: Array) -> Array:
 _FEW_ROWS = 16
 
 
-def substituted(A: Array, B: Array, upper: bool) -> Array:
+def substituted(A: Array, B: Array, upper: bool, unit: bool = False) -> Array:
     """The solutions of ``A @ X = B`` for triangles A, whose other half is not read.
 
     By substitution, so that each row of X depends on the rows before it alone, and the error of
-    each element is relative to the terms of that element. A zero on the diagonal gives infinity.
+    each element is relative to the terms of that element. A zero on the diagonal gives infinity;
+    with ``unit`` it counts as ones.
     """
-    matrices, B = stacked(A, B)
+    if A.shape[:-2] != B.shape[:-2]:
+        A, B = stacked(A, B)
+    if elimination.is_here(A) and B.__class__ is np.ndarray:
+        return elimination.substituted(A, B, upper, unit)
+    if unit:
+        A = np.where(np.eye(A.shape[-1], dtype=bool), 1, A)
     made: Array = B.copy("C")
-    if isinstance(made, np.ndarray) and made.dtype.kind == "f" and made.size:
-        if A.ndim > 2:
-            A = matrices.reshape(-1, *A.shape[-2:])
-        elimination.substitute(A, made.reshape(-1, *made.shape[-2:]), upper)
-    else:
-        _substitute_in_parts(A, made, upper)
-    return made
+    _substitute_in_parts(A, made, upper)
+    return by_columns(made)
 
 
 def _substitute_in_parts(A: Array, X: Array, upper: bool) -> None:
@@ -92,11 +112,10 @@ def _substitute(A: Array, X: Array, upper: bool) -> None:
         X[..., row, :] /= A[..., row, row, None]
 
 
-def _first_singular(matrices: Array) -> tuple[str, int]:
-    """Which matrix of a stack is the first without an inverse, and its first zero pivot."""
-    pivots = factors(matrices)[2]
-    pivot = int(pivots.reshape(-1)[(pivots != 0).reshape(-1).argmax()])
-    return _position(matrices, pivots != 0), max(pivot, 1)
+def _first(matrices: Array, zeros: Array) -> tuple[str, int]:
+    """Which matrix of a stack is the first with a zero pivot, and which pivot that is."""
+    pivot = int(zeros.reshape(-1)[(zeros != 0).reshape(-1).argmax()])
+    return _position(matrices, zeros != 0), max(pivot, 1)
 
 
 def _position(array: Array, wrong: Any) -> str:
@@ -228,11 +247,12 @@ def _factored(matrices: Array) -> Array:
 
 def factors(array: Array) -> tuple[Array, Array, Array]:
     """L and U in one stack, the rows that were swapped (from 1), and the first zero pivot or 0."""
+    if elimination.is_here(array):
+        return elimination.factor(array)
     rows, columns = array.shape[-2:]
     count = min(rows, columns)
     matrices = array.reshape(math.prod(array.shape[:-2]), rows, columns).copy("C")
-    has_kernel = isinstance(matrices, np.ndarray) and array.dtype.kind == "f"
-    pivots = elimination.factor(matrices) if has_kernel else _factored(matrices)
+    pivots = _factored(matrices)
     zero = np.diagonal(matrices, 0, 1, 2) == 0
     info = np.where(zero.any(1), zero.argmax(1) + 1, 0) if count else np.zeros(len(matrices))
     leading = array.shape[:-2]
@@ -241,3 +261,18 @@ def factors(array: Array) -> tuple[Array, Array, Array]:
         pivots.astype(np.int32).reshape(*leading, count),
         info.astype(np.int32).reshape(leading),
     )
+
+
+def determinants(A: Array) -> Array:
+    """The determinants of a stack: of A as ``inverse`` eliminates it, so that rounding cancels."""
+    if _is_small(A):
+        return elimination.determinant(A)
+    return np.asarray(np.linalg.det(A.swapaxes(-1, -2)), A.dtype)
+
+
+def signs_and_logarithms(array: Array) -> tuple[Array, Array]:
+    """The signs of the determinants of a stack, and the logarithms of their sizes."""
+    if _is_small(array):
+        return elimination.sign_and_logarithm(array)
+    sign, logarithm = np.linalg.slogdet(array)
+    return np.asarray(sign, array.dtype), np.asarray(logarithm, array.real.dtype)

@@ -28,9 +28,9 @@ from ..operators.tensor_operator import TensorOperator
 from ..reductions.scan import cumprod
 from ..views.join import cat
 from .decompositions import check_phases
+from .lapack import by_columns
 from .systems import (
     adjoint,
-    by_columns,
     check_matrices,
     inv,
     on_diagonal,

@@ -169,7 +169,7 @@ def _by_factor(B: Array, L: Array, upper: bool) -> Array:
     turned = np.swapaxes(L, -1, -2).conj()
     first, second = (turned, L) if upper else (L, turned)
     inner = substituted(first, B, False)
-    return by_columns(substituted(second, inner, True))
+    return substituted(second, inner, True)
 
 
 def _inverse_by_factor(L: Array, upper: bool) -> Array:

@@ -32,7 +32,7 @@ from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
 from ..pointwise.selection import where
 from ..views.expand import sum_to_size
-from .lapack import by_columns, solution, substituted, svd_of
+from .lapack import determinants, signs_and_logarithms, solution, substituted, svd_of
 from .lapack import inverse as inverse_of
 
 __all__ = [
@@ -132,7 +132,7 @@ def _columns(tensor: Tensor, vectors: bool) -> Tensor:
 def _solved(A: Array, B: Array, vectors: bool) -> Array:
     right = B[..., None] if vectors else B
     made = solution(A, right)
-    return made[..., 0] if vectors else by_columns(made)
+    return made[..., 0] if vectors else made
 
 
 def _solve_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
@@ -190,7 +190,7 @@ def _triangular_by_matrix(grad: Tensor, A: Tensor, upper: bool, result: Tensor) 
 #: The same of triangles; the other halves of the matrices count as zeros.
 _solve_triangular = TensorOperator(
     "linalg_solve_triangular",
-    lambda A, B, upper: by_columns(substituted(A, B, upper)),
+    lambda A, B, upper: substituted(A, B, upper),
     {"A": _triangular_by_matrix, "B": _triangular_by_right},
     batch=_triangular_samples,
 )
@@ -371,14 +371,9 @@ def _nearly_singular(array: Array, inverses: Array) -> bool:
     return bool((condition * np.finfo(array.dtype).eps ** 0.5 > 1).any())
 
 
-def _determinants(A: Array) -> Array:
-    """NumPy's, of the transposes, as inverses are: so rounding cancels in the product of both."""
-    return np.asarray(np.linalg.det(A.swapaxes(-1, -2)), A.dtype)
-
-
 _det = TensorOperator(
     "linalg_det",
-    lambda A: _determinants(A),
+    lambda A: determinants(A),
     {"A": _det_gradient},
     batch=stacked(),
     tangent=lambda operator, primals, *rest: weighted_over(
@@ -402,11 +397,6 @@ def linalg_det(A: Tensor) -> Tensor:
 linalg_det.__name__ = linalg_det.__qualname__ = "det"
 
 
-def _slogdet_forward(array: Array) -> tuple[Array, Array]:
-    sign, logabsdet = np.linalg.slogdet(array)
-    return np.asarray(sign, array.dtype), np.asarray(logabsdet, array.real.dtype)
-
-
 def _slogdet_gradient(grad: Any, A: Tensor, result: Tensor) -> Tensor | None:
     """From ``d log det A = tr(A^-1 dA)``: the real part is that of the logarithm of the size.
 
@@ -423,7 +413,7 @@ def _slogdet_gradient(grad: Any, A: Tensor, result: Tensor) -> Tensor | None:
 
 _slogdet = TensorOperator(
     "linalg_slogdet",
-    lambda A: _slogdet_forward(A),
+    lambda A: signs_and_logarithms(A),
     {"A": lambda grad, A, result: _slogdet_gradient(grad, A, result)},
     batch=stacked(),
 )
