@@ -6,9 +6,8 @@ accepted: what is recorded here is what ran.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .absent import lacking
@@ -91,11 +90,44 @@ def cudagraph_mark_step_begin() -> None:
     """Accepted for torch's sake."""
 
 
-def set_stance(stance: Any = "default", **options: Any) -> contextlib.AbstractContextManager[None]:
-    """Accepted for torch's sake, as a function and as a context; changes nothing."""
+class set_stance:  # noqa: N801 - torch's name
+    """What compiled functions do, from now on or inside of a ``with`` block; also a decorator.
 
-    @contextlib.contextmanager
-    def unchanged() -> Iterator[None]:
-        yield
+    With ``"eager_while_compiling"`` a call whose program lacks kernels does not wait for them:
+    other processes compile them, calls run uncompiled meanwhile, and the program takes over when
+    they are there. Uncompiled calls round otherwise, so that results depend on how long that takes;
+    with ``"default"`` they never do. A process that may use one core waits all the same. torch's
+    other stances are accepted, and are the default.
+    """
 
-    return unchanged()
+    def __init__(
+        self,
+        stance: str = "default",
+        *,
+        skip_guard_eval_unsafe: bool = False,
+        force_backend: Any = None,
+    ) -> None:
+        from .compiling import awaited_kernels
+
+        self._arguments = stance, skip_guard_eval_unsafe, force_backend
+        self._process = awaited_kernels.process
+        self._before = self._process.enabled
+        self._process.enabled = stance == awaited_kernels.EAGER_WHILE_COMPILING
+
+    def __enter__(self) -> None:
+        """Nothing: the stance has been taken."""
+
+    def __exit__(self, *details: object) -> None:
+        self._process.enabled = self._before
+
+    def __call__(self, function: F) -> F:
+        """The function, in this stance for as long as it is called."""
+        self._process.enabled = self._before
+        stance, skips, backend = self._arguments
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            with set_stance(stance, skip_guard_eval_unsafe=skips, force_backend=backend):
+                return function(*arguments, **keywords)
+
+        return call  # type: ignore[return-value]

@@ -112,6 +112,68 @@ def test_what_is_needed_at_once_is_compiled_on_all_cores(tmp_path):
     assert here <= counted and counted >= 12 and not left
 
 
+#: Calls a compiled function before its kernels are there and after, and prints how many programs it
+#: had by then, how many kernels the second and later calls compiled in this process, and whether
+#: results agree.
+MEANWHILE = """
+import sys, time
+import numbagrad as torch
+from numbagrad.codegen import compiler
+from numbagrad.executor.cache import background
+
+background._cpus = lambda: 2
+torch.compiler.set_stance(sys.argv[1])
+compile_to_object, is_done, here = compiler.compile_to_object, background.is_done, []
+
+def noting(function, signature, symbol, *options):
+    here.append(symbol)
+    return compile_to_object(function, signature, symbol, *options)
+
+def function(x, w):
+    loss = ((x * w + 1).tanh() * w).exp().sum()
+    loss.backward()
+    return loss
+
+def programs():
+    return sum(map(len, step._programs.values()))
+
+def call():
+    w.grad = None
+    return step(x, w).item(), w.grad.sum().item()
+
+compiler.compile_to_object = noting
+background.is_done = lambda key: False
+step = torch.compile(function)
+x = torch.linspace(-1, 1, 12).view(3, 4)
+w = torch.linspace(0, 1, 12).view(3, 4).requires_grad_()
+found = [call()]
+del here[:]
+found += [call() for _ in range(3)]
+before, background.is_done = programs(), is_done
+while not all(map(is_done, list(background._shared.known))):
+    time.sleep(0.01)
+found += [call() for _ in range(3)]
+compiled = len(here)
+agree = all([torch.allclose(torch.tensor(each), torch.tensor(found[0])) for each in found])
+print(before, programs(), compiled, agree)
+"""
+
+
+def _meanwhile(stance, folder):
+    code = MEANWHILE.replace("sys.argv[1]", repr(stance))
+    printed = _run(code, NUMBAGRAD_BACKGROUND="1", NUMBAGRAD_CACHE_DIR=str(folder))
+    return printed.split()
+
+
+def test_calls_go_on_while_the_kernels_of_their_program_are_compiled(tmp_path):
+    assert _meanwhile("eager_while_compiling", tmp_path) == ["0", "1", "0", "True"]
+
+
+def test_calls_wait_for_their_program_otherwise(tmp_path):
+    before, after, _, agree = _meanwhile("default", tmp_path)
+    assert before == after == "1" and agree == "True"
+
+
 @pytest.fixture
 def requests(monkeypatch):
     """The module with nothing requested, and a kernel that takes no time."""

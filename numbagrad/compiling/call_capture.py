@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..autograd.node import next_sequence_nr
-from ..executor.plan.operations import Memory
+from ..executor.plan.operations import Memory, Operation
 from ..optim.optimizer import Optimizer, noting_state
 from ..optim.parameter_group import observing
 from ..program.backend_program import MixedDevicesError, backend_of_all, program_of
@@ -25,6 +25,7 @@ from ..program.trace import Trace
 from ..program.traced_values import root_of
 from ..structure import flatten
 from ..tensor import Tensor, new_tensor
+from . import awaited_kernels
 from .argument_names import names_of_leaves
 from .argument_numbers import with_inputs, with_plain_numbers
 from .backward import CannotDifferentiate, capture_backward, nodes_behind
@@ -102,6 +103,8 @@ class CallCapture:
         self.may_settle = False
         #: The code in which to look for the line that changes what the call reads, if asked for.
         self.code: types.CodeType | None = None
+        #: Kernels without which no program was made, as other processes are at them.
+        self.awaits: frozenset[str] = frozenset()
         #: Where it was found.
         self.changed_at: list[tuple[types.CodeType, int]] = []
         #: Options of optimizers that users' code read, by the id of their group.
@@ -270,6 +273,7 @@ class CallCapture:
             copies[id(array)] = array
         self._check_memory({*owners, *own})
         operations = optimise(trace.operations[:count], results, self._passes())
+        self._ask_for_kernels(operations, effects.backward)
         given = [view for _, view in owners.values()]
         program = program_of(operations, given, results, trace.number_sources)
         if self._has_inputs() and (
@@ -295,6 +299,19 @@ class CallCapture:
             reachable, self.leaves, before.positions, [position for position, _ in owners.values()],
             layout, program, effects, flags, of_gradients, self.numbers,
         )  # fmt: skip
+
+    def _ask_for_kernels(self, operations: Sequence[Operation], live: Live | None) -> None:
+        """Have other processes compile what the program lacks, if calls are to go on meanwhile.
+
+        Raises:
+            Unusable: if they are at it.
+        """
+        if not awaited_kernels.process.enabled or backend_of_all(operations) is not None:
+            return
+        walk = () if live is None else live.backward.together.operations
+        self.awaits = awaited_kernels.missing([*operations, *walk])
+        if self.awaits:
+            raise Unusable("kernels that other processes are compiling", may_settle=True)
 
     def _passes(self) -> Sequence[str]:
         """The passes of the backend on which the operations run.

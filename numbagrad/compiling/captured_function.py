@@ -28,11 +28,13 @@ from ..executor.mode import NATIVE
 from ..executor.threads.forking import new_lock
 from ..program import timing
 from ..program.input_numbers import NumberInputs
+from ..program.trace import Trace
 from ..structure import LEAF, flatten, picker
 from ..tensor import Tensor
 from ..torch_function import contexts
 from ..transforms.levels import is_transformed
 from .argument_numbers import direct_numbers, is_free
+from .awaited_kernels import are_there
 from .call_capture import CallCapture, States
 from .captured_call import CHANGED, CapturedCall
 from .classes import is_a
@@ -110,6 +112,8 @@ class CapturedFunction:
         #: The same in compiled code; it returns CHANGED if it cannot tell that the program holds.
         self._direct: Callable[..., Any] | None = None
         self._useless = 0
+        #: By signature the kernels that other processes compile; until then calls run uncompiled.
+        self._awaited: dict[Any, frozenset[str]] = {}
         self._states = States()
         #: The places of numbers among the arguments whose values calls looked at.
         self._looked_at: dict[Any, set[int]] = {}
@@ -224,6 +228,8 @@ class CapturedFunction:
                 return result
             if not self._may_capture(key, leaves):
                 return CHANGED
+            if self._awaits(key):
+                return self._call_meanwhile(args, kwargs)
             return self._capture_call(key, structure, leaves, args, kwargs)
 
     def _run_known(
@@ -266,6 +272,28 @@ class CapturedFunction:
         same = [each for each in known if each.numbers.hold(leaves)]
         return len(same) < PATIENCE and len(known) < MANY_SIGNATURES
 
+    def _awaits(self, key: Any) -> bool:
+        """Whether kernels of the next program are still being compiled by other processes."""
+        keys = self._awaited.get(key)
+        if keys is None:
+            return False
+        if not are_there(keys):
+            return True
+        del self._awaited[key]
+        return False
+
+    def _call_meanwhile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a call that no program is made of.
+
+        It runs as captured calls do, whose kernels are there: composite operators have others.
+        """
+        trace = Trace()
+        try:
+            with trace.capturing():
+                return self._function(*args, **kwargs)
+        finally:
+            trace.let_go()
+
     def _numbers_of(
         self, key: Any, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[NumberInputs, CapturedCall | None]:
@@ -306,6 +334,9 @@ class CapturedFunction:
                 )
             return result
         self._reason = reason
+        if call_capture.awaits:
+            self._awaited[key] = call_capture.awaits
+            return result
         self._useless += 1
         if self._fullgraph and not (call_capture.may_settle and self._useless < PATIENCE):
             _raise(reason)

@@ -24,7 +24,10 @@ from ..threads.cpus import default_num_threads
 if TYPE_CHECKING:
     import subprocess  # slow to import, and not needed where everything is there
 
-__all__ = ["can_help", "has_core", "is_done", "knows", "receive", "request", "result", "send"]
+__all__ = [
+    "can_help", "has_core", "has_result", "is_done", "knows", "receive", "request", "result",
+    "send",
+]  # fmt: skip
 
 #: NUMBAGRAD_BACKGROUND=0 has whoever needs a kernel compile it.
 ENABLED = os.environ.get("NUMBAGRAD_BACKGROUND", "1") != "0"
@@ -120,6 +123,12 @@ def is_done(key: str) -> bool:
     """Whether what was requested is over: :func:`result` returns at once."""
     asked = _shared.known.get(key)
     return asked is None or asked.done.is_set()
+
+
+def has_result(key: str) -> bool:
+    """Whether a kernel that was requested has been compiled: :func:`result` returns it at once."""
+    asked = _shared.known.get(key)
+    return asked is not None and asked.data is not None
 
 
 def result(key: str) -> bytes | None:

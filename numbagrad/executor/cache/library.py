@@ -225,7 +225,7 @@ def _address(
             _addresses[key] = address
             _origins[key] = "loaded"
             _statistics.loaded += 1
-        elif _target.gathers:
+        elif _target.gathers and not background.has_result(machine_key):
             raise _Missing(machine_key, kernel)
         else:
             if meanwhile is not None:
@@ -307,15 +307,15 @@ def request(wanted: HandWritten) -> None:
         _is_ready(wanted)
 
 
-def request_missing(tasks: Iterable[Callable[[], Any]], last: bool = False) -> bool:
-    """Have other processes compile what functions look up; whether anything is missing.
+def request_missing(tasks: Iterable[Callable[[], Any]], last: bool = False) -> list[str]:
+    """Have other processes compile what functions look up; the keys of what is missing.
 
     A function ends where a kernel of it is missing; nothing is compiled in this process. What comes
     ``last`` waits for all other requests.
     """
     missing = _gathered(tasks)[1]
     _request_all(missing, last)
-    return bool(missing)
+    return [*missing]
 
 
 def without_waiting(task: Callable[[], Result], worth: bool) -> Result | None:
