@@ -91,7 +91,7 @@ def cudagraph_mark_step_begin() -> None:
 
 
 class set_stance:  # noqa: N801 - torch's name
-    """What compiled functions do, from now on or inside of a ``with`` block; also a decorator.
+    """The stance of compiled functions, from now on or in a ``with`` block; also a decorator.
 
     With ``"eager_while_compiling"`` a call whose program lacks kernels does not wait for them:
     other processes compile them, calls run uncompiled meanwhile, and the program takes over when

@@ -15,10 +15,8 @@ Number = builtins.bool | builtins.int | builtins.float
 
 from .absent import lacking
 from .executor import capture
-from collections.abc import Iterator
 from numbagrad.compiling import compile as compile
 from typing import TypeVar
-import contextlib
 import functools
 
 class load_cache_artifacts:
@@ -51,5 +49,16 @@ def list_backends(exclude_tags: Any=...) -> list[str]:
     ...
 def cudagraph_mark_step_begin() -> None:
     ...
-def set_stance(stance: Any=..., **options: Any) -> contextlib.AbstractContextManager[None]:
-    ...
+class set_stance:
+
+    def __init__(self, stance: str=..., *, skip_guard_eval_unsafe: bool=..., force_backend: Any=...) -> None:
+        ...
+
+    def __enter__(self) -> None:
+        ...
+
+    def __exit__(self, *details: object) -> None:
+        ...
+
+    def __call__(self, function: F) -> F:
+        ...

@@ -40,16 +40,24 @@ def counting(function, kind, counts):
 
 def arrays_of(function, monkeypatch, launchers):
     """What a call of a function makes inside of a recording, with or without launchers."""
+    return recorded(function, monkeypatch, launchers)[0]
+
+
+def recorded(function, monkeypatch, launchers):
+    """The arrays that a call makes; the operations of the trace, and which memory they made."""
     monkeypatch.setattr(run_single, "_uses_launcher", lambda *name: launchers)
     torch.manual_seed(0)
-    with Trace().capturing():
+    with Trace().capturing() as trace:
         results = as_tuple(function())
-        return [x._array if isinstance(x, torch.Tensor) else x for x in results]
+        arrays = [x._array if isinstance(x, torch.Tensor) else x for x in results]
+    memory = [(x.array.shape, x.array.dtype, x.made) for x in trace.memories.values()]
+    return arrays, ([(type(each), each.name) for each in trace.operations], memory)
 
 
 def check(function, monkeypatch):
-    expected = arrays_of(function, monkeypatch, launchers=True)
-    found = arrays_of(function, monkeypatch, launchers=False)
+    expected, expected_trace = recorded(function, monkeypatch, launchers=True)
+    found, found_trace = recorded(function, monkeypatch, launchers=False)
+    assert found_trace == expected_trace
     assert len(found) == len(expected)
     for a, b in zip(found, expected, strict=True):
         if not isinstance(b, np.ndarray):
@@ -88,6 +96,12 @@ def into(x, *rest):
     return x
 
 
+def half_linear():
+    """A layer large enough that its sums are of float32 where the CPU multiplies bfloat16."""
+    x, weight, bias = (draw(*shape).to(torch.bfloat16) for shape in ((64, 784), (256, 784), (256,)))
+    return torch.nn.functional.linear(x, weight, bias)
+
+
 def gradients(function, *inputs):
     inputs = [x.requires_grad_() for x in inputs]
     return torch.autograd.grad(function(*inputs), inputs, torch.ones(3, 4))
@@ -97,7 +111,9 @@ CALLS = {
     "numbers": (lambda: draw(3, 4) * 2 + True - 0.5, "pointwise"),
     "infinity": (lambda: draw(3, 4).masked_fill(draw(3, 4) > 0, -np.inf), "pointwise"),
     "integers and a number": (lambda: draw(3, 4).to(torch.int32) + 3, "pointwise"),
+    "conversion": (lambda: draw(3, 4).to(torch.bfloat16), "pointwise"),
     "half": (lambda: draw(3, 4, dtype=np.float16).exp() * 1.5, "pointwise"),
+    "a half product": (lambda: half_linear().relu(), "pointwise"),
     "no dimensions": (lambda: draw(3, 4) * draw(4).sum(), "pointwise"),
     "broadcast": (lambda: draw(3, 1, 4) * draw(5, 1), "pointwise"),
     "transposed": (lambda: draw(3, 4).t() * draw(4, 3), "pointwise"),

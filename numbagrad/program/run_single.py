@@ -44,7 +44,8 @@ def pointwise(
     inputs = tuple([float(x) if isinstance(x, DrawnNumber) else x for x in inputs])
     outputs = result_forms.pointwise_outputs(program, inputs, into)
     if outputs is not None:
-        operation = trace.pointwise_operation(program, inputs, outputs, into is None)
+        new = into is None or trace.is_new(into)
+        operation = trace.pointwise_operation(program, inputs, outputs, new)
         _run(trace, dataclasses.replace(operation, eager=True))
     return outputs
 

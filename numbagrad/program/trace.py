@@ -206,7 +206,7 @@ class Trace:
             memory.whole = found
         return found
 
-    def _is_new(self, array: Array) -> bool:
+    def is_new(self, array: Array) -> bool:
         """Whether an array that is written as a whole is all of memory that nobody had before."""
         root = root_of(array)
         return id(root) not in self.outside and array.nbytes == root.nbytes
@@ -252,7 +252,7 @@ class Trace:
         operands = tuple([x.item() if isinstance(x, np.generic) else x for x in operands])
         inputs = operands[:-1] if into else operands
         outputs = self._outputs_of(program, plain(operands), into)
-        new = not into or self._is_new(operands[-1])
+        new = not into or self.is_new(operands[-1])
         self.operations.append(self.pointwise_operation(program, inputs, outputs, new))
         return returned(outputs, into)
 
