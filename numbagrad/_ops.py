@@ -1,9 +1,12 @@
-"""``torch._ops``: operators by schema and overload; only their classes' names."""
+"""``torch._ops``: the classes of operators as torch's dispatcher names them."""
 
 from .absent import lacking
+from .ops.aten import OpOverload, OpOverloadPacket
 
-__all__, __getattr__, __dir__ = lacking(
+_absent, __getattr__, __dir__ = lacking(
     __name__,
     "operators are functions of the namespace, and Functions of numbagrad.functions",
-    "HigherOrderOperator OpOverload OpOverloadPacket OperatorBase ops",
+    "HigherOrderOperator OperatorBase ops",
 )
+
+__all__ = ["OpOverload", "OpOverloadPacket"]

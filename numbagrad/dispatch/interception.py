@@ -4,7 +4,8 @@
 back in another one instead of computing them again. While such a context is open, an observer has
 every operator of the thread come by Python (``program/observer.py``). Views compute nothing, and
 writes in place have to happen: nobody is asked about them, or about what makes new tensors of
-numbers.
+numbers. Modes (``utils/_python_dispatch.py``) see all there is, gradients as well, by the operators
+that torch has: ``sees_all``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from ..ops.operators.base import Operator
     from ..program.observer import Observer
 
-__all__ = ["Interceptor", "call", "computed", "finished", "is_open", "suspended"]
+__all__ = [
+    "Interceptor", "call", "computed", "finished", "gradients", "innermost", "is_apart", "is_open",
+    "only", "opened_before", "register_calls", "sees_all", "suspended", "written",
+]  # fmt: skip
 
 Compute = Callable[[], Any]
 
@@ -44,20 +48,95 @@ def is_open() -> bool:
 def call(operator: Operator, arguments: Sequence[Any], arrays: list[Any]) -> Any:
     """An operator, as the open interceptors have it; the one opened last is asked first."""
     arguments = tuple(arguments)
-    made = computed(operator.seen_as, arguments, lambda: half_precision.computed(operator, arrays))
+    made = computed(
+        operator.seen_as,
+        arguments,
+        lambda: half_precision.computed(operator, arrays),
+        operator.shown,
+    )
     results = operator.finish(made, arguments)
     finished(operator.seen_as, arguments, results)
     return results
 
 
-def computed(operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Any:
+def sees_all() -> bool:
+    """Whether one of the open interceptors sees gradients, and operators as torch composes them."""
+    return any([interceptor.sees_all for interceptor in _state.interceptors])
+
+
+def innermost() -> Interceptor | None:
+    """The interceptor of this thread that was opened last."""
+    return _state.interceptors[-1] if _state.interceptors else None
+
+
+def opened_before(interceptor: Interceptor) -> list[Interceptor]:
+    """The interceptors around the last opening of this one."""
+    found = _state.interceptors
+    return found[: _last(found, interceptor)]
+
+
+def _last(interceptors: list[Interceptor], one: Interceptor) -> int:
+    return max([k for k, other in enumerate(interceptors) if other is one])
+
+
+def computed(
+    operator: Any,
+    arguments: tuple[Any, ...],
+    compute: Compute,
+    shown: Callable[[Any], Any] | None = None,
+) -> Any:
     """The result arrays of ``compute()``, or those of an interceptor instead.
 
-    ``operator`` is its name, or an object that stands for itself.
+    ``operator`` is its name, or an object that stands for itself. ``shown`` picks the results among
+    what ``compute`` makes, where there is more.
     """
     steps: Compute = lambda: _undisturbed(compute)  # noqa: E731
     for interceptor in _state.interceptors:
-        steps = interceptor.step(operator, arguments, steps)
+        steps = interceptor.step(operator, arguments, steps, shown)
+    return steps()
+
+
+def written(name: str, output: Any, operands: tuple[Any, ...], write: Callable[[], None]) -> None:
+    """``write()``, which writes what an operator computes into ``output``, as modes have it."""
+    in_place = bool(operands) and operands[0] is output
+
+    def compute() -> Any:
+        write()
+        return output
+
+    computed(f"{name}_" if in_place else name, operands, compute, lambda made: made)
+
+
+#: ``ops/aten_calls.py``, once there are interceptors that see all.
+_calls: Any
+
+
+def register_calls(calls: Any) -> None:
+    """Set the module that knows torch's calls, which is built on operators."""
+    global _calls
+    _calls = calls
+
+
+def is_apart(name: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether an operator is to run as its definition: somebody sees all, and torch has none."""
+    return sees_all() and not _calls.is_one(name, arguments)
+
+
+def gradients(
+    name: str, arguments: tuple[Any, ...], grads: tuple[Any, ...], compute: Compute
+) -> Any:
+    """The gradients that a node computes at once, as the open interceptors that see all have them.
+
+    ``name`` is that of the operator, ``arguments`` those that the node kept.
+    """
+    if not sees_all():
+        return _undisturbed(compute)
+    with suspended():
+        made = _calls.gradients_of(name, arguments, grads)
+    steps: Compute = lambda: _undisturbed(compute)  # noqa: E731
+    for interceptor in _state.interceptors:
+        if interceptor.sees_all:
+            steps = interceptor.step(made, (), steps, None)
     return steps()
 
 
@@ -76,17 +155,25 @@ def _undisturbed(compute: Compute) -> Any:
         return compute()
 
 
-@contextlib.contextmanager
-def suspended() -> Iterator[None]:
+def suspended() -> contextlib.AbstractContextManager[None]:
     """Compute as if no interceptor were open."""
+    return only([])
+
+
+@contextlib.contextmanager
+def only(those: list[Interceptor]) -> Iterator[None]:
+    """Compute as if, of the open interceptors, ``those`` alone were open."""
     interceptors = _state.interceptors
-    if not interceptors:
+    if len(interceptors) == len(those):
         yield
         return
-    _state.interceptors = []
+    _state.interceptors = those
     try:
-        with interceptors[0].observer.pause():
+        if those:
             yield
+        else:
+            with interceptors[0].observer.pause():
+                yield
     finally:
         _state.interceptors = interceptors
 
@@ -99,6 +186,8 @@ class Interceptor:
     """
 
     observer: Observer
+    #: Whether it sees gradients too, and what torch composes of operators as these.
+    sees_all = False
 
     def __init__(self) -> None:
         self._opened: list[contextlib.ExitStack] = []
@@ -120,11 +209,16 @@ class Interceptor:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _state.interceptors.remove(self)
+        del _state.interceptors[_last(_state.interceptors, self)]
         self._opened.pop().close()
 
-    def step(self, operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Compute:
-        """The function to call instead of ``compute()``, which makes the arrays of the results."""
+    def step(
+        self, operator: Any, arguments: tuple[Any, ...], compute: Compute, shown: Any = None
+    ) -> Compute:
+        """The function to call instead of ``compute()``, which makes the arrays of the results.
+
+        ``shown`` is that of ``computed``.
+        """
         raise NotImplementedError
 
     def finished(self, operator: Any, arguments: tuple[Any, ...], results: tuple[Any, ...]) -> None:

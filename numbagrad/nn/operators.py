@@ -73,9 +73,12 @@ class LinearNode(Node):
         if of_bias is not None:
             rows = len(self.bias_shape) == 1 and self.bias_shape[0] == grad._array.shape[1]
             bias_grad = grad.sum(0) if rows else sum_to_size(grad, self.bias_shape)
-        if grad_mode.enabled or Transformed in [
-            x._array.__class__ for x in (grad, input, weight) if x is not None
-        ]:
+        intercepted = capture.active is not None and interception.is_open()
+        if (
+            grad_mode.enabled
+            or intercepted
+            or Transformed in [x._array.__class__ for x in (grad, input, weight) if x is not None]
+        ):
             return (
                 bias_grad,
                 None if of_input is None else mm(grad, weight),

@@ -7,15 +7,53 @@ name is one of the public function, or of that in ``aten_functions.py``, whose a
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..tensor import Tensor
 from .arguments.check import public_function
 from .aten_names import overloads
 
-__all__ = ["OpOverload", "OpOverloadPacket", "name_of"]
+__all__ = ["OpOverload", "OpOverloadPacket", "name_of", "overload_of", "packet_of", "pending"]
+
+
+class _Pending(threading.local):
+    """The calls of operators that modes of this thread were asked about, the last one at the end.
+
+    A mode computes by calling the operator with the arguments that it was given: then the operator
+    of this package runs as it was called, and not the public function for torch's arguments.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[Any, tuple[Any, ...], Callable[[], Any]]] = []
+
+    @contextlib.contextmanager
+    def of(
+        self, overload: Any, arguments: tuple[Any, ...], compute: Callable[[], Any]
+    ) -> Iterator[None]:
+        """Let ``overload(*arguments)`` be ``compute()`` in the block."""
+        self._calls.append((overload, arguments, compute))
+        try:
+            yield
+        finally:
+            self._calls.pop()
+
+    def call(
+        self, overload: Any, arguments: tuple[Any, ...], options: dict[str, Any], function: Any
+    ) -> Any:
+        """The call that is pending, if it is this one; else that of the function."""
+        if self._calls:
+            known, given, compute = self._calls[-1]
+            if known is overload and len(given) == len(arguments):
+                if all([x is y for x, y in zip(given, arguments, strict=True)]):
+                    return compute()
+        return function(*arguments, **options)
+
+
+pending = _Pending()
 
 
 class OpOverload:
@@ -40,7 +78,15 @@ class OpOverload:
         return self
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return self.overloadpacket(*arguments, **options)
+        return pending.call(self, arguments, options, self.overloadpacket)
+
+    @property
+    def _overloadpacket(self) -> OpOverloadPacket:
+        return self.overloadpacket
+
+    def decompose(self, *arguments: Any, **options: Any) -> Any:
+        """NotImplemented: what modes are told of is not composed of others."""
+        return NotImplemented
 
     def name(self) -> str:
         """The name in schemas: ``aten::mm``, ``aten::sum.dim_IntList``."""
@@ -227,6 +273,14 @@ _rule("rms_norm", "_fused_rms_norm")
 _rule("_standardised_by_batch", "native_batch_norm")
 _rule("_by_channels", "native_batch_norm")
 _rule("_cross_entropy", "cross_entropy_loss")
+_rule("mul_backward", "mul", "Tensor")
+_rule("relu_backward", "threshold_backward")
+_rule("transposed_convolution", "convolution")
+_rule("softmax_backward_data", "_softmax_backward_data")
+_rule("log_softmax_backward_data", "_log_softmax_backward_data")
+_rule("lstm_layer", "mkldnn_rnn_layer")
+for _name in ("_attention", "scaled_dot_product_attention"):
+    _rule(_name, "_scaled_dot_product_flash_attention_for_cpu")
 
 # Names of views: policies that list them need not be changed.
 for _name in ("view", "t", "permute", "expand", "unsqueeze", "diagonal", "as_strided", "unfold",
@@ -239,8 +293,17 @@ _OVERLOADS |= {
 
 
 @functools.cache
-def _packet(name: str) -> OpOverloadPacket:
+def packet_of(name: str) -> OpOverloadPacket:
+    """``aten.name``, one object for each name."""
     return OpOverloadPacket(name)
+
+
+def overload_of(name: str, overload: str = "default") -> OpOverload:
+    """``aten.name.overload``, whether or not torch has it."""
+    if overload not in _overloads_of(name):
+        _OVERLOADS.setdefault(name, set()).add(overload)
+    made: OpOverload = getattr(packet_of(name), overload)
+    return made
 
 
 def name_of(operator: Any, arguments: tuple[Any, ...]) -> Any:
@@ -248,10 +311,11 @@ def name_of(operator: Any, arguments: tuple[Any, ...]) -> Any:
     if not isinstance(operator, str):
         return operator
     rule = _RULES.get(operator)
+    if rule is None and operator.endswith("_") and operator[:-1] in _RULES:  # written in place
+        name, overload = _RULES[operator[:-1]](arguments)
+        return overload_of(f"{name}_", overload)
     name, overload = (operator, "default") if rule is None else rule(arguments)
-    if overload not in _overloads_of(name):
-        _OVERLOADS.setdefault(name, set()).add(overload)
-    return getattr(_packet(name), overload)
+    return overload_of(name, overload)
 
 
 #: Functions of ``nn.functional`` whose arguments stand as the dispatcher's.
@@ -309,4 +373,4 @@ def __getattr__(name: str) -> OpOverloadPacket:
         raise AttributeError(f"there is no operator 'aten.{name}'")
     if not _overloads_of(name):
         _OVERLOADS[name] = {"default"}
-    return _packet(name)
+    return packet_of(name)

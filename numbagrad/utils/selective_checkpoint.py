@@ -120,7 +120,9 @@ class _Keeping(_Selecting):
         self._policy = policy
         self._made: Any = None
 
-    def step(self, operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Compute:
+    def step(
+        self, operator: Any, arguments: tuple[Any, ...], compute: Compute, shown: Any = None
+    ) -> Compute:
         """Compute, and note what was made."""
         self._made = None
 
@@ -157,7 +159,9 @@ class _Giving(_Selecting):
         super().__init__(storage)
         self._allow_mutation = allow_mutation
 
-    def step(self, operator: Any, arguments: tuple[Any, ...], compute: Compute) -> Compute:
+    def step(
+        self, operator: Any, arguments: tuple[Any, ...], compute: Compute, shown: Any = None
+    ) -> Compute:
         """Give back what was kept, once; else compute."""
         name = name_of(operator, arguments)
 

@@ -231,12 +231,13 @@ _convolution = TensorOperator(
     portable=True,
 )
 _transposed = TensorOperator(
-    "convolution",
+    "transposed_convolution",
     lambda input, weight, geometry: _input_gradient(input, weight, geometry),
     {
         "input": lambda grad, weight, geometry: _convolution(grad, conjugate(weight), geometry),
         "weight": lambda grad, input, geometry: _correlation(grad, conjugate(input), geometry),
     },
+    grad_fn="ConvolutionBackward0",
     batch=_convolve_samples,
     tangent=multilinear,
     portable=True,
@@ -281,13 +282,14 @@ _convolution_and_bias = TensorOperator(
     portable=True,
 )
 _transposed_and_bias = TensorOperator(
-    "convolution",
+    "transposed_convolution",
     lambda input, weight, bias, geometry: _input_gradient(input, weight, geometry, bias),
     {
         "input": lambda grad, weight, geometry: _convolution(grad, conjugate(weight), geometry),
         "weight": lambda grad, input, geometry: _correlation(grad, conjugate(input), geometry),
         "bias": lambda grad, geometry: _bias_gradient(grad),
     },
+    grad_fn="ConvolutionBackward0",
     tangent=_tangent_with_bias,
     portable=True,
 )

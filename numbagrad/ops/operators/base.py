@@ -61,6 +61,8 @@ class Operator:
     #: Whether it knows itself what becomes of a pending conjugate or negative.
     takes_lazy_conj = False
 
+    #: Picks the results among the arrays that ``run`` makes, where there is more.
+    shown: Callable[[Any], Any] | None = None
     batch: Callable[..., Any] | None = None
     tangent: Callable[..., Any] | None = None
 

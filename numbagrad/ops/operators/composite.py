@@ -65,7 +65,16 @@ class CompositeNode(Node):
             pair = pair.narrowed(wanted)
         if grad_mode.enabled or entries is None or is_transformed(grad):
             return pair.differentiate(grad, self.unpack())
-        return pair.backward(grad, unpack_entries(entries[: pair.read], self), self.kept)
+        saved = unpack_entries(entries[: pair.read], self)
+        if capture.active is not None and interception.is_open():
+            found: tuple[Any, ...] = interception.gradients(
+                pair.definition.__name__,
+                tuple(saved),
+                grads,
+                partial(pair.backward, grad, saved, self.kept),
+            )
+            return found
+        return pair.backward(grad, saved, self.kept)
 
     def release(self) -> None:
         """Free what was kept."""
@@ -136,6 +145,8 @@ class Composite(Operator):
             if capture.is_capturing():
                 return self.compute(arguments)
             intercepted = interception.is_open()
+            if intercepted and interception.is_apart(self.name, arguments):
+                return self.compute(arguments)
         key: list[Any] = [grad_mode.enabled]
         tensors = []
         for argument in arguments:
@@ -156,7 +167,9 @@ class Composite(Operator):
         if pair is None:
             return self.compute(arguments)
         made = (
-            interception.computed(self.name, arguments, partial(pair.forward, *tensors))
+            interception.computed(
+                self.name, arguments, partial(pair.forward, *tensors), pair.arrays_of
+            )
             if intercepted
             else pair.forward(*tensors)
         )

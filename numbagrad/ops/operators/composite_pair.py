@@ -157,6 +157,11 @@ class Pair(ProgramPair):
         position, view = self._results[number]
         return made[position] if view is None else as_view(made[position], view)
 
+    def arrays_of(self, made: tuple[Array, ...]) -> Any:
+        """All results among what the forward made."""
+        arrays = tuple([self.array_of(made, k) for k in range(len(self._results))])
+        return arrays[0] if self.single else arrays
+
     def further(self, made: tuple[Array, ...]) -> list[Tensor]:
         """The results after the first, which have no gradient."""
         return [new_tensor(self.array_of(made, k)) for k in range(1, len(self._results))]

@@ -13,6 +13,8 @@ import numpy as np
 
 from ...autograd import tensor_interface as tensors
 from ...autograd.grad_mode import state as grad_mode
+from ...dispatch import interception
+from ...executor import capture
 from ...executor.builtin import LaunchMiss
 from ...formula import Formula, symbol
 from ...formula.differentiate import is_zero
@@ -84,7 +86,8 @@ class PointwiseNode(native_launchers.PointwiseState):
         arguments = _with_numbers(saved, self.numbers)
         if uses is not None:
             arguments = [arguments[k] for k in uses]
-        if grad_mode.enabled or is_transformed(grad) or is_transformed(saved):
+        seen = capture.active is not None and interception.sees_all()
+        if grad_mode.enabled or seen or is_transformed(grad) or is_transformed(saved):
             return rule.record(grad, arguments)
         return rule(grad, [x._array if isinstance(x, Tensor) else x for x in arguments])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ import numpy as np
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import Node, edge_of, new_node, produce
 from ...autograd.saved import save, save_output
-from ...dispatch import descent, layers
+from ...dispatch import descent, interception, layers
 from ...dispatch.bits import INTERCEPTED
+from ...executor import capture
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
 from .base import Operator
@@ -54,6 +56,13 @@ class KernelNode(Node):
         if grad_mode.enabled or is_transformed(grads) or is_transformed(saved):
             return gradients_of(self.operator.definition, arguments, needed, grads)
         results = [x._array for x in saved[count:]]
+        if capture.active is not None and interception.is_open():
+            return interception.gradients(
+                self.operator.name,
+                tuple(arguments),
+                grads,
+                partial(self.operator.gradients, grads, arguments, results, self.kept, needed),
+            )
         return self.operator.gradients(grads, arguments, results, self.kept, needed)
 
     def release(self) -> None:
@@ -118,11 +127,17 @@ class KernelOperator(Operator):
         plain = all([x.__class__ is np.ndarray for x in arrays if isinstance(x, np.ndarray)])
         if not plain or is_transformed(arguments) or not self._takes(*arrays):
             return self.definition(*arguments)
+        if capture.active is not None and interception.is_apart(self.name, arguments):
+            return self.definition(*arguments)
         return descent.call(self, arguments)
 
     def run(self, arrays: list[Any]) -> tuple[Array, ...]:
         """The results, and what is kept."""
         return self._forward(*arrays)
+
+    def shown(self, made: Any) -> Any:
+        """The results alone."""
+        return made[0] if self.outputs == 1 else made[: self.outputs]
 
     def finish(self, made: Any, arguments: Sequence[Any]) -> Any:
         """The results as Tensors, with a node that keeps the rest."""

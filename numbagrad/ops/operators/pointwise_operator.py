@@ -20,9 +20,10 @@ from ...autograd.node import Error, Node, edge_of, new_node
 from ...autograd.saved import save, save_output
 from ...autograd.writes.inplace import apply_inplace, before_write
 from ...backend import is_array
-from ...dispatch import descent, layers, sparse
+from ...dispatch import descent, interception, layers, sparse
 from ...dispatch.bits import COMPLEX, INTERCEPTED, TRANSFORMED
 from ...dtype import python_number, scalar_dtype
+from ...executor import capture
 from ...executor.builtin import LaunchMiss
 from ...executor.families.pointwise import PointwiseProgram, is_operand, require_array
 from ...executor.plan.formula_kernels import GRAIN
@@ -347,7 +348,11 @@ class PointwiseOperator(Operator):
         if sparse.are_among((output, *operands)):
             sparse.write(self, output, operands)
             return
-        self.run_into(output._array, [_array_of(x) for x in operands])
+        write = functools.partial(self.run_into, output._array, [_array_of(x) for x in operands])
+        if capture.active is not None and interception.sees_all():
+            interception.written(self.name, output, operands, write)
+        else:
+            write()
         tensors.bump_version(output)
 
     def run_into(self, output: np.ndarray[Any, Any], arrays: list[Any]) -> None:
