@@ -268,7 +268,7 @@ class FlopCounterMode:
         Raises:
             ModuleNotFoundError: without the package ``tabulate``.
         """
-        tabulate = importlib.import_module("tabulate")
+        tabulate: Any = importlib.import_module("tabulate")
         tabulate.PRESERVE_WHITESPACE = True
         depth = self.depth if depth is None else depth
         names = [
