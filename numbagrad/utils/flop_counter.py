@@ -40,8 +40,8 @@ def shape_wrapper(formula: Formula) -> Formula:
 
     @functools.wraps(formula)
     def of_tensors(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
-        args, kwargs, shape = tree_map(get_shape, (args, kwargs, out_val))
-        return formula(*args, out_shape=shape, **kwargs)
+        shapes, options, out_shape = tree_map(get_shape, (args, kwargs, out_val))
+        return formula(*shapes, out_shape=out_shape, **options)
 
     return of_tensors
 
