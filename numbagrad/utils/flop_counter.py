@@ -84,7 +84,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Form
 @register_flop_formula(packet_of("mm"))
 def mm_flop(a_shape: Shape, b_shape: Shape, *_: Any, out_shape: Any = None, **__: Any) -> int:
     """Two for each of m · k · n products of elements."""
-    (m, k), (_, n) = a_shape, b_shape
+    (m, k), n = a_shape, b_shape[1]
     return 2 * m * k * n
 
 
