@@ -447,3 +447,12 @@ def test_singular_values_of_what_is_not_finite_are_refused(name, value):
         for stack in (A, torch.stack([torch.eye(size), A])):
             with pytest.raises(torch.linalg.LinAlgError, match="non-finite"):
                 OF_SINGULAR_VALUES[name](stack)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangles_with_steps_between_all_elements(upper):
+    drawn = np.random.default_rng(0).standard_normal((4, 4, 2)) + 3 * np.eye(4)[..., None]
+    A, B = torch.from_numpy(drawn)[..., 0], torch.from_numpy(drawn)[:, 1:, 1]
+    made = torch.linalg.solve_triangular(A, B, upper=upper)
+    triangle = np.triu(drawn[..., 0]) if upper else np.tril(drawn[..., 0])
+    np.testing.assert_allclose(triangle @ made.numpy(), drawn[:, 1:, 1], rtol=1e-9)

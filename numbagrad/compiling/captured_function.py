@@ -24,7 +24,7 @@ from ..device import device
 from ..dispatch import sparse
 from ..dtype import dtype
 from ..executor import capture
-from ..executor.mode import NATIVE
+from ..executor.mode import JIT_DISABLED, NATIVE
 from ..executor.threads.forking import new_lock
 from ..program import timing
 from ..program.input_numbers import NumberInputs
@@ -202,7 +202,9 @@ class CapturedFunction:
     @property
     def reason(self) -> str:
         """Why the last call that could not be captured could not."""
-        return "NUMBAGRAD_DISABLE_JIT is set" if not NATIVE else self._reason
+        if JIT_DISABLED:
+            return "NUMBAGRAD_DISABLE_JIT is set"
+        return self._reason if NATIVE else "compiled launchers are off (NUMBAGRAD_NATIVE)"
 
     @property
     def _name(self) -> str:

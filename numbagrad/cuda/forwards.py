@@ -208,8 +208,11 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     return right.conj().swapaxes(-1, -2) @ (inverses[..., None] * left.conj().swapaxes(-1, -2))
 
 
-def _solve_triangular(A: Any, B: Any, upper: bool) -> Any:
-    return np.linalg.solve(*stacked(np.triu(A) if upper else np.tril(A), B))
+def _solve_triangular(A: Any, B: Any, upper: bool, unit: bool) -> Any:
+    triangle = np.triu(A, int(unit)) if upper else np.tril(A, -int(unit))
+    if unit:
+        triangle = triangle + np.eye(A.shape[-1], dtype=A.dtype)
+    return np.linalg.solve(*stacked(triangle, B))
 
 
 def _lu_factors(A: Any) -> Any:

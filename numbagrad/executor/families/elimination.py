@@ -171,6 +171,8 @@ def _substitute_into(A: Array, B: Array, X: Array, upper: bool, unit: bool) -> N
         rest = X[..., second, :]
         _substitute_into(A[..., second, second], rest, rest, upper, unit)
         return
+    if A.itemsize not in A.strides[-2:]:  # a triangle has its rows or its columns in a row
+        A = A.copy("C")
     target, stack, _, column = words_of(X)
     right = (0, 0, 0, 0) if B is X else words_of(B)
     matrices = math.prod(X.shape[:-2])

@@ -17,7 +17,7 @@ from ..packing import Arguments, Elements
 #: Variable of kernels: bytes of an element.
 item = variable("item")
 
-_REALS = {
+REALS = {
     name: {**values, "item": values["element"].bitwidth // 8}
     for name, values in dtypes("float32 float64").items()
 }
@@ -96,7 +96,7 @@ class Substituted(Arguments):
 
 
 @subroutine
-def _copied(target, source, rows, columns, row, column, element):
+def copied(target, source, rows, columns, row, column, element):
     """Copy a matrix so that its columns lie in a row."""
     for j in range(columns):
         for i in range(rows):
@@ -105,7 +105,7 @@ def _copied(target, source, rows, columns, row, column, element):
 
 
 @subroutine
-def _subtract(target, source, factor, first, end, element):
+def subtract(target, source, factor, first, end, element):
     """Subtract a multiple of a column from another one, from one row to another."""
     for i in range(first, end):
         value = load(target, i, element) - factor * load(source, i, element)
@@ -113,7 +113,8 @@ def _subtract(target, source, factor, first, end, element):
 
 
 @subroutine(fastmath=("contract", "reassoc"))
-def _product(one, other, first, end, element):
+def dot(one, other, first, end, element):
+    """The sum of the products of two columns, from one row to another."""
     total = element(0)
     for i in range(first, end):
         total += load(one, i, element) * load(other, i, element)
@@ -155,7 +156,7 @@ def _eliminate(matrix, pivots, rows, columns, first, end, item, element):
             store(own, i, load(own, i, element) / divisor, element)
         for j in range(k + 1, end):
             other = matrix + j * rows * item
-            _subtract(other, own, load(other, k, element), k + 1, rows, element)
+            subtract(other, own, load(other, k, element), k + 1, rows, element)
     return zero
 
 
@@ -170,9 +171,9 @@ def _substitute_columns(x, triangle, rows, column, upper, unit, item, element):
             value /= load(own, k, element)
             store(x, k, value, element)
         if upper != 0:
-            _subtract(x, own, value, 0, k, element)
+            subtract(x, own, value, 0, k, element)
         else:
-            _subtract(x, own, value, k + 1, rows, element)
+            subtract(x, own, value, k + 1, rows, element)
 
 
 @subroutine
@@ -183,15 +184,15 @@ def _substitute_rows(x, triangle, rows, row, upper, unit, item, element):
         own = triangle + k * row * item
         value = load(x, k, element)
         if upper != 0:
-            value -= _product(x, own, k + 1, rows, element)
+            value -= dot(x, own, k + 1, rows, element)
         else:
-            value -= _product(x, own, 0, k, element)
+            value -= dot(x, own, 0, k, element)
         if unit == 0:
             value /= load(own, k, element)
         store(x, k, value, element)
 
 
-@kernel(variants=_REALS, takes=Eliminated)
+@kernel(variants=REALS, takes=Eliminated)
 def eliminate(args, lo, hi):
     """L and U in the columns from ``first`` to ``end``; whole rows are swapped."""
     given = Eliminated(args)
@@ -201,7 +202,7 @@ def eliminate(args, lo, hi):
         matrix = given.matrices + k * rows * columns * item
         if first == 0:
             source = given.source + k * given.stack * item
-            _copied(matrix, source, rows, columns, given.row, given.column, element)
+            copied(matrix, source, rows, columns, given.row, given.column, element)
             store(given.zeros, k, int32(0), int32)
         pivots = given.pivots + k * count * 4
         zero = _eliminate(matrix, pivots, rows, columns, first, given.end, item, element)
@@ -209,7 +210,7 @@ def eliminate(args, lo, hi):
             store(given.zeros, k, int32(zero), int32)
 
 
-@kernel(variants=_REALS, takes=Measured)
+@kernel(variants=REALS, takes=Measured)
 def measure(args, lo, hi):
     """Determinants, or their signs and the logarithms of their sizes."""
     given = Measured(args)
@@ -217,7 +218,7 @@ def measure(args, lo, hi):
     for k in range(lo, hi):
         matrix = given.matrices + k * n * n * item
         source = given.source + k * given.stack * item
-        _copied(matrix, source, n, n, given.row, given.column, element)
+        copied(matrix, source, n, n, given.row, given.column, element)
         pivots = given.pivots + k * n * 4
         zero = _eliminate(matrix, pivots, n, n, 0, n, item, element)
         store(given.zeros, k, int32(zero), int32)
@@ -235,7 +236,7 @@ def measure(args, lo, hi):
             store(given.logarithms, k, element(logarithm), element)
 
 
-@kernel(variants=_REALS, takes=Solved)
+@kernel(variants=REALS, takes=Solved)
 def solve(args, lo, hi):
     """Solutions of equations, or inverses."""
     given = Solved(args)
@@ -243,7 +244,7 @@ def solve(args, lo, hi):
     for k in range(lo, hi):
         matrix = given.matrices + k * n * n * item
         source = given.source + k * given.stack * item
-        _copied(matrix, source, n, n, given.row, given.column, element)
+        copied(matrix, source, n, n, given.row, given.column, element)
         pivots = given.pivots + k * n * 4
         zero = _eliminate(matrix, pivots, n, n, 0, n, item, element)
         store(given.zeros, k, int32(zero), int32)
@@ -266,7 +267,7 @@ def solve(args, lo, hi):
             _substitute_columns(x, matrix, n, n, 1, 0, item, element)
 
 
-@kernel(variants=_REALS, takes=Substituted)
+@kernel(variants=REALS, takes=Substituted)
 def substitute(args, lo, hi):
     """Solutions of triangular systems."""
     given = Substituted(args)

@@ -23,6 +23,7 @@ from .systems import (
     adjoint,
     check_matrices,
     eye_like,
+    is_plain,
     on_diagonal,
     solve_triangular,
 )
@@ -137,9 +138,16 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     return return_types.linalg_eigh(*_eigh(A, UPLO))
 
 
+_eigvalsh = TensorOperator("linalg_eigvalsh", lambda A, UPLO: np.linalg.eigvalsh(A, UPLO), {})
+
+
 @autocasts("float32")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of Hermitian matrices, ascending."""
+    if is_plain(A):
+        check_matrices("linalg.eigh", A)
+        values: Tensor = _eigvalsh(A, UPLO)
+        return values
     return eigh(A, UPLO).eigenvalues
 
 
@@ -254,7 +262,14 @@ def svd(A: Tensor, full_matrices: bool = True) -> Any:
     return return_types.linalg_svd(*operator(A))
 
 
+_svdvals = TensorOperator("linalg_svdvals", lambda A: svd_of(A, vectors=False), {})
+
+
 @autocasts("float32")
 def svdvals(A: Tensor) -> Tensor:
     """Singular values, descending."""
+    if is_plain(A):
+        check_matrices("linalg.svd", A, square=False)
+        values: Tensor = _svdvals(A)
+        return values
     return svd(A, full_matrices=False).S

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...executor.families import elimination
+from ...executor.families import decomposition, elimination
 from ...executor.plan.forms import stacked
 
 Array = np.ndarray[Any, Any]
@@ -22,23 +22,34 @@ def _is_small(array: Array) -> bool:
     return array.shape[-1] <= elimination.LARGEST and elimination.is_here(array)
 
 
-def inverse(matrices: Array) -> Array:
+def inverses(array: Array) -> tuple[Array, Array]:
+    """The inverses of a stack, and for each the first zero pivot, from 1, or 0.
+
+    A matrix that has a zero pivot has anything for its inverse.
+    """
+    if _is_small(array):
+        return elimination.inverse(array)
+    turned = array.swapaxes(-1, -2)  # so that the inverse lies in memory as LAPACK leaves it
+    try:
+        return np.linalg.inv(turned).swapaxes(-1, -2), np.zeros(array.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        zeros = factors(array)[2]
+    zeros = np.where(zeros.any(), zeros, 1).astype(np.int32)
+    eye = np.eye(array.shape[-1], dtype=array.dtype)
+    regular = np.where(zeros[..., None, None] != 0, eye, array).swapaxes(-1, -2)
+    return np.linalg.inv(regular).swapaxes(-1, -2), zeros
+
+
+def inverse(array: Array) -> Array:
     """The inverses of a stack.
 
     Raises:
         LinAlgError: names the first singular matrix, and its first zero pivot.
     """
-    if _is_small(matrices):
-        made, zeros = elimination.inverse(matrices)
-        if not zeros.any():
-            return made
-    else:
-        turned = matrices.swapaxes(-1, -2)  # so that the inverse lies in memory as LAPACK leaves it
-        try:
-            return np.linalg.inv(turned).swapaxes(-1, -2)
-        except np.linalg.LinAlgError:
-            zeros = factors(matrices)[2]
-    position, pivot = _first(matrices, zeros)
+    made, zeros = inverses(array)
+    if not zeros.any():
+        return made
+    position, pivot = _first(array, zeros)
     raise LinAlgError(
         f"linalg.inv: {position}The diagonal element {pivot} is zero, the inversion could not be "
         "completed because the input matrix is singular."
@@ -123,24 +134,28 @@ def _position(array: Array, wrong: Any) -> str:
     return "" if array.ndim == 2 else f"(Batch element {int(wrong.reshape(-1).argmax())}): "
 
 
-def svd_of(array: Array, full_matrices: bool = False, name: str = "linalg.svd") -> Any:
-    """NumPy's singular value decomposition; where there is none, torch's error.
+def svd_of(
+    array: Array, full_matrices: bool = False, name: str = "linalg.svd", vectors: bool = True
+) -> Any:
+    """NumPy's singular value decomposition, or its values; where there is none, torch's error.
 
     What is not finite is refused before: LAPACK may search for its singular values without end.
     """
-    wrong = ~np.isfinite(array).all((-2, -1))
-    if wrong.any():
+    if not np.isfinite(array).all():
+        wrong = ~np.isfinite(array).all((-2, -1))
         raise LinAlgError(
             f"{name}: {_position(array, wrong)}The algorithm failed to converge because the input "
             "matrix contained non-finite values."
         )
     try:
+        if not vectors:
+            return np.linalg.svd(array, compute_uv=False)
         return np.linalg.svd(array, full_matrices=full_matrices)
     except np.linalg.LinAlgError as error:
         raise LinAlgError(f"{name}: The algorithm did not converge ({error}).") from None
 
 
-def triangle_of(array: Array) -> Array:
+def _triangle_of(array: Array) -> Array:
     """NumPy's Cholesky factor, which is NaN without a word where a matrix has NaN."""
     made: Array = np.linalg.cholesky(array)
     if not np.isfinite(made.diagonal(0, -2, -1)).all():
@@ -150,10 +165,9 @@ def triangle_of(array: Array) -> Array:
 
 def cholesky_factors(array: Array) -> Array:
     """The factors of a stack; an error names the first matrix that has none, and its minor."""
-    try:
-        return by_columns(triangle_of(array))
-    except np.linalg.LinAlgError:
-        _, info = each_factor(array)
+    made, info = each_factor(array)
+    if not info.any():
+        return made
     order = int(info.reshape(-1)[(info != 0).reshape(-1).argmax()])
     raise LinAlgError(
         f"linalg.cholesky: {_position(array, info != 0)}The factorization could not be completed "
@@ -164,7 +178,7 @@ def cholesky_factors(array: Array) -> Array:
 
 def _fails(matrix: Array) -> bool:
     try:
-        triangle_of(matrix)
+        _triangle_of(matrix)
     except np.linalg.LinAlgError:
         return True
     return False
@@ -173,7 +187,7 @@ def _fails(matrix: Array) -> bool:
 def _factor_or_order(matrix: Array) -> tuple[Array, int]:
     """L, or zeros and the order of the first leading minor that is not positive."""
     if not _fails(matrix):
-        return triangle_of(matrix), 0
+        return _triangle_of(matrix), 0
     low, high = 0, matrix.shape[-1]  # the minor of order `low` is fine, that of `high` is not
     while high - low > 1:
         middle = (low + high) // 2
@@ -195,7 +209,13 @@ def each_result(function: Any, array: Array) -> tuple[Array, Array]:
 
 def each_factor(array: Array) -> tuple[Array, Array]:
     """The Cholesky factors of a stack, and the orders of the minors where there is none."""
-    return each_result(_factor_or_order, array)
+    if decomposition.is_small(array):
+        return decomposition.cholesky(array)
+    try:
+        made = by_columns(_triangle_of(array))
+    except np.linalg.LinAlgError:
+        return each_result(_factor_or_order, array)
+    return made, np.zeros(array.shape[:-2], np.int32)
 
 
 def by_columns(array: Array) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from ... import return_types
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
+from ...executor.families import decomposition
 from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
@@ -33,6 +34,7 @@ from .systems import (
     adjoint,
     check_matrices,
     inv,
+    is_plain,
     on_diagonal,
     solve,
     solve_triangular,
@@ -318,6 +320,12 @@ def _compact(A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     return V, T
 
 
+#: Without a gradient: that follows from what the function is made of.
+_multiplied = TensorOperator(
+    "linalg_householder_product", lambda A, tau: decomposition.product(A, tau), {}
+)
+
+
 @autocasts("float32")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first n columns of the product of k reflections, as ``geqrf`` returns them.
@@ -330,11 +338,14 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         RuntimeError: for shapes that do not fit.
     """
     _check_reflections("torch.linalg.householder_product", A, tau)
+    if is_plain(A, tau) and decomposition.is_small(A._array):
+        if (tau._array.shape[:-1], tau.dtype) == (A._array.shape[:-2], A.dtype):
+            made: Tensor = _multiplied(A, tau)
+            return made
     V, T = _compact(A, tau)
     rows, columns = A._array.shape[-2:]
     eye = new_tensor(constant_beside(A._array, np.eye(rows, columns, dtype=A._array.dtype)))
-    made = eye - V @ (T @ adjoint(V[..., :columns, :]))
-    return made
+    return eye - V @ (T @ adjoint(V[..., :columns, :]))
 
 
 @method()
@@ -393,6 +404,8 @@ def ormqr(
 
 
 def _raw_qr(array: Array) -> tuple[Array, Array]:
+    if decomposition.is_small(array):
+        return decomposition.reflections(array)
     packed, tau = np.linalg.qr(array + 0.0, "raw")  # see qr.py for the zero
     return packed.swapaxes(-1, -2), tau
 

@@ -24,10 +24,9 @@ from .lapack import (
     LinAlgError,
     by_columns,
     each_factor,
-    each_result,
     factors,
+    inverses,
     substituted,
-    triangle_of,
 )
 from .lu import check_info
 from .qr import qr as linalg_qr
@@ -47,17 +46,9 @@ Array = np.ndarray[Any, Any]
 # --- failures as numbers --------------------------------------------------------------------------
 
 
-def _cholesky_forward(input: Array) -> tuple[Array, Array]:
-    try:
-        made = by_columns(triangle_of(input))
-    except np.linalg.LinAlgError:
-        return each_factor(input)
-    return made, np.zeros(input.shape[:-2], np.int32)
-
-
 _cholesky_ex = TensorOperator(
     "linalg_cholesky_ex",
-    lambda input: _cholesky_forward(input),
+    lambda input: each_factor(input),
     {"input": lambda grad, result: cholesky_gradient(grad[0], result)},
     batch=stacked(),
 )
@@ -88,20 +79,12 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     return return_types.linalg_cholesky_ex(adjoint(made) if upper else made, info)
 
 
-def _inverse_or_position(matrix: Array) -> tuple[Array, int]:
-    """The inverse, or zeros and the place of the first zero pivot."""
-    try:
-        return np.linalg.inv(matrix), 0
-    except np.linalg.LinAlgError:
-        return np.zeros_like(matrix), max(int(factors(matrix)[2]), 1)
-
-
 def _inverse_forward(input: Array) -> tuple[Array, Array]:
-    try:
-        made = np.linalg.inv(input.swapaxes(-1, -2)).swapaxes(-1, -2)
-    except np.linalg.LinAlgError:
-        return each_result(_inverse_or_position, input)
-    return made, np.zeros(input.shape[:-2], np.int32)
+    made, zeros = inverses(input)
+    if zeros.any():
+        made = np.where(zeros[..., None, None] != 0, 0, made)
+        return by_columns(made), zeros
+    return made, zeros
 
 
 _inv_ex = TensorOperator(

@@ -1,7 +1,7 @@
 """The QR decomposition of stacks of matrices: ``linalg.qr``.
 
-NumPy's LAPACK computes it; the gradient is made of products and triangular systems, so it exists to
-every order.
+Small matrices are reflected by a kernel, larger ones by NumPy's LAPACK; the gradient is made of
+products and triangular systems, so it exists to every order.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import return_types
 from ...dispatch.policies import autocasts
+from ...executor.families import decomposition
 from ...executor.memory.arrays import filled_like
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import stacked
@@ -29,6 +30,8 @@ MODES = ("reduced", "complete", "r")
 
 
 def _factors(array: Array, mode: str) -> tuple[Array, Array]:
+    if decomposition.is_small(array):
+        return decomposition.orthogonal(array, mode == "complete")
     # LAPACK goes by the sign of a zero too, which torch does not.
     q, r = np.linalg.qr(array + 0.0, "complete" if mode == "complete" else "reduced")
     return by_columns(q), by_columns(r)

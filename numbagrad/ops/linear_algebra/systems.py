@@ -85,6 +85,16 @@ def _check_square(name: str, input: Tensor) -> None:
         )
 
 
+def is_plain(*tensors: Tensor) -> bool:
+    """Whether ndarrays are read for their values alone: neither recorded nor transformed.
+
+    Functions that compute more than they return, so that there is a gradient, may do without.
+    """
+    if is_transformed(tensors) or any([x._array.__class__ is not np.ndarray for x in tensors]):
+        return False
+    return not (grad_mode.enabled and any([x.requires_grad for x in tensors]))
+
+
 # --- inverse and systems --------------------------------------------------------------------------
 
 
@@ -173,24 +183,30 @@ _solve = TensorOperator(
 
 
 def _triangular_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Tensor:
-    A, B, upper = arguments
-    made: Tensor = operator(*aligned_stacks((A, B), mapped[:2]), upper)
+    A, B, upper, unit = arguments
+    made: Tensor = operator(*aligned_stacks((A, B), mapped[:2]), upper, unit)
     return made
 
 
-def _triangular_by_right(grad: Tensor, A: Tensor, B_shape: tuple[int, ...], upper: bool) -> Tensor:
-    return sum_to_size(_solve_triangular(adjoint(A), grad, not upper), B_shape)
+def _triangular_by_right(
+    grad: Tensor, A: Tensor, B_shape: tuple[int, ...], upper: bool, unit: bool
+) -> Tensor:
+    return sum_to_size(_solve_triangular(adjoint(A), grad, not upper, unit), B_shape)
 
 
-def _triangular_by_matrix(grad: Tensor, A: Tensor, upper: bool, result: Tensor) -> Tensor:
-    right = _solve_triangular(adjoint(A), grad, not upper)
-    return sum_to_size(_triangle(-(right @ adjoint(result)), upper), A._array.shape)
+def _triangular_by_matrix(
+    grad: Tensor, A: Tensor, upper: bool, unit: bool, result: Tensor
+) -> Tensor:
+    right = _solve_triangular(adjoint(A), grad, not upper, unit)
+    made = _triangle(-(right @ adjoint(result)), upper, unit)
+    return sum_to_size(made, A._array.shape)
 
 
-#: The same of triangles; the other halves of the matrices count as zeros.
+#: The same of triangles; the other halves of the matrices count as zeros, and diagonals as ones if
+#: they are ``unit`` triangles.
 _solve_triangular = TensorOperator(
     "linalg_solve_triangular",
-    lambda A, B, upper: substituted(A, B, upper),
+    lambda A, B, upper, unit: substituted(A, B, upper, unit),
     {"A": _triangular_by_matrix, "B": _triangular_by_right},
     batch=_triangular_samples,
 )
@@ -241,8 +257,8 @@ def _fit(A: Tensor, B: Tensor, vectors: bool) -> None:
     common_shape([A._array.shape[:-2], B._array.shape[: -1 if vectors else -2]])
 
 
-def _triangle(A: Tensor, upper: bool) -> Tensor:
-    return A.triu() if upper else A.tril()
+def _triangle(A: Tensor, upper: bool, unit: bool) -> Tensor:
+    return A.triu(int(unit)) if upper else A.tril(-int(unit))
 
 
 def solve_triangular(
@@ -262,11 +278,7 @@ def solve_triangular(
         turned = solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular)
         return transposed_copy(turned)
     _fit(A, B, False)
-    if unitriangular:
-        size = A._array.shape[-1]
-        eye = new_tensor(constant_beside(A._array, np.eye(size, dtype=bool)))
-        A = A.masked_fill(eye, 1.0)
-    made: Tensor = _solve_triangular(A, B, upper)
+    made: Tensor = _solve_triangular(A, B, bool(upper), bool(unitriangular))
     return made
 
 
