@@ -10,7 +10,13 @@ from compile_checks import needs_programs
 
 import numbagrad as torch
 from numbagrad import executor
-from numbagrad.ops.operators.composite import MANY_FORMS, TRACED_AT_ONCE, composite
+from numbagrad.ops.operators.composite import (
+    MANY_CALLS,
+    MANY_FORMS,
+    TRACED_AT_ONCE,
+    Composite,
+    composite,
+)
 
 F = torch.nn.functional
 
@@ -84,8 +90,7 @@ def test_a_call_is_one_launch_and_leaves_one_node():
 @needs_programs
 def test_nodes_of_the_library_are_named_as_those_of_torch():
     x, w = operands(4, 6)
-    for weights in ((), (w, w)):  # of which a process may have met many other forms
-        F.layer_norm(x, (6,), *weights)
+    F.layer_norm.composite.forget()  # the many other forms that this process may have met
     assert F.layer_norm(x, (6,)).grad_fn.name() == "NativeLayerNormBackward0"
     assert F.layer_norm(x, (6,), w, w).grad_fn.name() == "NativeLayerNormBackward0"
 
@@ -124,24 +129,31 @@ def test_another_size_compiles_nothing():
 
 @needs_programs
 def test_old_forms_are_let_go_of():
-    found = operator()
+    found = Composite(plain, None, traced_at_once=MANY_FORMS)
     with torch.no_grad():
         for size in range(1, MANY_FORMS + 4):
             for _ in range(2):
-                cubed_norm(torch.ones(size), torch.ones(size))
+                found(torch.ones(size), torch.ones(size))
     assert len(found.pairs) == MANY_FORMS
 
 
 @needs_programs
-def test_where_forms_are_many_one_is_traced_when_it_comes_back():
+def test_where_forms_are_many_one_is_traced_when_it_came_often():
+    """The more pairs there are, the more often: a trace takes as long as hundreds of calls."""
     found = operator()
-    lengths = range(1, TRACED_AT_ONCE + 40)
+    lengths = range(1, 70)
     expected = [float(plain(torch.ones(n), torch.ones(n)).sum()) for n in lengths]
-    for times in (1, 2):
+    pairs = {}
+    for times in range(1, MANY_CALLS + 2):
         with torch.no_grad():
             made = [float(cubed_norm(torch.ones(n), torch.ones(n)).sum()) for n in lengths]
         np.testing.assert_allclose(made, expected, rtol=1e-6)
-        assert len(found.pairs) == (TRACED_AT_ONCE if times == 1 else len(lengths))
+        pairs[times] = len(found.pairs)
+    at_once = TRACED_AT_ONCE
+    assert [pairs[k] for k in (1, 2, 3, 4, 8)] == [
+        at_once, at_once + 8, at_once + 8, at_once + 16, at_once + 24,
+    ]  # fmt: skip
+    assert pairs[MANY_CALLS - 1] == at_once + 40 and pairs[MANY_CALLS] == len(lengths)
 
 
 def test_checkpoints_trace_forms_at_once():

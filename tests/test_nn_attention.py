@@ -92,9 +92,10 @@ def test_a_causal_encoder_does_not_look_ahead():
     x = ng.randn(4, 1, 6)
     changed = x.clone()
     changed[-1] = 5.0
-    encoder(x, mask)  # both calls that follow run alike, however many forms the process has met
     before, after = encoder(x, mask), encoder(changed, mask)
-    assert before[:-1].tolist() == after[:-1].tolist()
+    # One of the calls may be the first that is fused, if the process has met many forms.
+    ng.testing.assert_close(before[:-1], after[:-1], rtol=1e-5, atol=1e-5)
+    assert not ng.allclose(before[-1], after[-1], rtol=1e-2)
 
 
 def test_layers_of_a_stack_have_weights_of_their_own():

@@ -39,9 +39,13 @@ Definition = TypeVar("Definition", bound=Callable[..., Any])
 
 #: Pairs of one operator that are kept; with more forms of arguments the oldest are made again.
 MANY_FORMS = 256
-#: As many are made when their form is met for the first time: a trace takes milliseconds, which a
-#: form that comes once does not earn.
-TRACED_AT_ONCE = 32
+#: As many are made when their form is met for the first time. A trace takes tens of milliseconds,
+#: as long as hundreds of calls of the definition: every further eight forms have to come twice as
+#: often as those before them, up to ``MANY_CALLS`` times, before they are traced.
+TRACED_AT_ONCE = 8
+MANY_CALLS = 64
+#: Forms without a pair whose calls are counted; with more of them the oldest begin again.
+MANY_COUNTED = 4096
 #: Bytes that the programs of one operator hold between calls; above, the oldest are let go of.
 MANY_BYTES = 64 << 20
 
@@ -109,8 +113,8 @@ class Composite(Operator):
         self._takes = takes
         self.name = definition.__name__
         self._grad_fn = grad_fn
-        #: Forms that were met once, and not traced.
-        self._seen: dict[Any, None] = {}
+        #: How often forms were met that are not traced.
+        self._seen: dict[Any, int] = {}
         #: A pair, or None where the definition runs.
         self._pairs: dict[Any, Pair | None] = {}
         #: Composites of the value and its tangent, by which arguments have one.
@@ -258,18 +262,17 @@ class Composite(Operator):
     def _make(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Pair | None:
         """The pair for arguments of a new form, None if there is none.
 
-        Where many forms were met, as of sequences of all lengths, one is traced when it comes back.
-        Interceptors are told the same of both calls, so they have it traced at once, and so have
+        Where many forms were met, as of sequences of all lengths, one is traced when it came often.
+        Interceptors are told the same of all calls, so they have it traced at once, and so have
         hooks of saved tensors: a checkpoint finds by their order what it computes again.
         """
-        many = len(self._pairs) >= self._traced_at_once
         alike = interception.is_open() or saved_hooks.default_hooks() is not None
-        if many and key not in self._seen and not alike:
-            if len(self._seen) >= MANY_FORMS:
+        calls = self._seen.pop(key, 0) + 1
+        if calls < self._calls_to_trace() and not alike:
+            if len(self._seen) >= MANY_COUNTED:
                 del self._seen[next(iter(self._seen))]
-            self._seen[key] = None
+            self._seen[key] = calls
             return None
-        self._seen.pop(key, None)
         pair = self._pair_of(arguments)
         held = sum([each.nbytes for each in [*self.pairs, *([pair] if pair else [])]])
         while self._pairs and (len(self._pairs) >= MANY_FORMS or held > MANY_BYTES):
@@ -277,6 +280,11 @@ class Composite(Operator):
             held -= oldest.nbytes if oldest is not None else 0
         self._pairs[key] = pair
         return pair
+
+    def _calls_to_trace(self) -> int:
+        """How often a form has to come, so that it is traced, with as many pairs as there are."""
+        further = len(self._pairs) - self._traced_at_once
+        return 1 if further < 0 else min(2 << further // 8, MANY_CALLS)
 
     def _pair_of(self, arguments: tuple[Any, ...]) -> Pair | None:
         tensors = [x for x in arguments if isinstance(x, Tensor)]
