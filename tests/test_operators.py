@@ -595,7 +595,6 @@ class TestErrors:
             (lambda: torch.lerp(FRACTION, FRACTION.double(), 0.5), "expected dtype"),
             (lambda: torch.heaviside(FRACTION, INTEGER), "different dtypes"),
             (lambda: torch.nextafter(INTEGER, INTEGER), "not implemented for 'Long'"),
-            (lambda: torch.nextafter(FRACTION.half(), FRACTION.half()), "float16"),
             (lambda: torch.clamp(FRACTION), "At least one of 'min' or 'max'"),
             (lambda: torch.div(FRACTION, 2, rounding_mode="up"), "rounding_mode"),
             (lambda: torch.where(INTEGER, FRACTION, FRACTION), "condition to be a boolean"),
@@ -626,6 +625,38 @@ class TestErrors:
             known = ~np.isnan(expected)
             assert np.array_equal(np.isnan(made), ~known)
             assert np.array_equal(made[known].view(pattern), expected[known].view(pattern))
+
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+    def test_neighbors_of_every_number_of_half_precision(self, dtype):
+        patterns = torch.arange(-(2**15), 2**15).to(torch.int16)
+        finite = patterns.view(dtype)
+        finite = finite[~finite.isnan()]
+        values = finite.double().numpy()
+        every = np.unique(values)  # in order; zeros of both signs are one
+        place = np.searchsorted(every, values)
+        last = len(every) - 1
+        for towards, neighbor in (
+            (np.inf, every[np.minimum(place + 1, last)]),
+            (-np.inf, every[np.maximum(place - 1, 0)]),
+            (0.0, every[place - np.sign(values).astype(int)]),
+            (np.nan, np.full_like(values, np.nan)),
+        ):
+            aim = torch.full_like(finite, towards)
+            made = torch.nextafter(finite, aim)
+            assert made.dtype == dtype
+            numbers = made.double().numpy()
+            assert np.array_equal(numbers, neighbor, equal_nan=True), towards
+            kept = (values != 0) & (numbers == 0)  # a zero has the sign of what came to it
+            assert np.array_equal(np.signbit(numbers[kept]), np.signbit(values[kept]))
+            assert made.equal(finite.clone().nextafter_(aim)) or np.isnan(towards)
+
+    def test_neighbors_in_the_common_dtype(self):
+        wide = torch.ones(2)
+        half, brain = wide.half(), wide.bfloat16()
+        assert torch.nextafter(half, 2 * wide).dtype == torch.float32
+        assert torch.nextafter(half, 2 * brain)[0].item() == 1 + 2.0**-23
+        assert torch.nextafter(half, 2 * wide[0])[0].item() == 1 + 2.0**-10
+        assert torch.nextafter(brain, torch.tensor(1 + 2.0**-20))[0].item() == 1.0
 
     def test_the_gradient_of_a_neighbor_is_that_of_the_number(self):
         x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)

@@ -89,12 +89,15 @@ def test_out_of_the_dtype_of_the_result(name, source, target):
     assert_same(outcome(call, ng), outcome(call, torch), source)
 
 
-@pytest.mark.parametrize("name", ["sum", "cumsum", "cumprod"])
-@pytest.mark.parametrize("target", ["uint8", "int32", "float16", "float64"])
-@pytest.mark.parametrize("source", ["float64", "int8"])
+@pytest.mark.filterwarnings("ignore:Casting complex values to real")
+@pytest.mark.parametrize("name", ["sum", "prod", "nansum", "mean", "cumsum", "cumprod"])
+@pytest.mark.parametrize(
+    "target", ["bool", "uint8", "int32", "float16", "float32", "float64", "complex64"]
+)
+@pytest.mark.parametrize("source", ["float64", "bfloat16", "int8", "bool", "complex64"])
 def test_sum_is_computed_in_the_dtype_of_out(name, source, target):
     def call(t):
-        out = t.zeros(3 if name != "sum" else (), dtype=getattr(t, target))
+        out = t.zeros(3 if name.startswith("cum") else (), dtype=getattr(t, target))
         return getattr(t, name)(t.tensor([0.5, 200, 100.75]).to(getattr(t, source)), 0, out=out)
 
     assert_same(outcome(call, ng), outcome(call, torch), target)

@@ -35,6 +35,9 @@ class Rule:
         tensors: how many arguments have to be Tensors, which might be numbers without ``out``.
         needs_dim: whether torch has an ``out`` only where a ``dim`` is given.
         bools: whether there is a kernel for an ``out`` of bools.
+        integers: with "any", whether integers are computed in the dtype of ``out`` too; those that
+            are not are refused by the function.
+        floats: whether floats have a kernel for an ``out`` of floats only.
         elementwise: how many Tensors a call has that computes element by element, so that ``out``
             may be one of them, or what the result is cast to; 0 if there are no such calls.
     """
@@ -46,6 +49,8 @@ class Rule:
     tensors: int = 0
     needs_dim: bool = False
     bools: bool = True
+    integers: bool = True
+    floats: bool = False
     elementwise: int = 0
 
 
@@ -98,7 +103,7 @@ for _rule, _names in (
     (
         Rule("casts"),
         """
-        diff logsumexp mean nanmean nansum std var special.logsumexp
+        diff logsumexp nanmean std var special.logsumexp
         linalg.eig linalg.eigvals linalg.lstsq linalg.vecdot
         kron mvlgamma outer special.erfcx special.log_ndtr special.modified_bessel_i0
         special.modified_bessel_i1 special.mvlgamma special.ndtri special.zeta
@@ -113,7 +118,6 @@ for _rule, _names in (
         special.shifted_chebyshev_polynomial_w
         """,
     ),
-    (Rule("casts", needs_dim=True), "prod"),
     (
         Rule("casts", _ALL),
         """
@@ -131,7 +135,9 @@ for _rule, _names in (
     (_JOINED, "cat stack hstack vstack dstack column_stack"),
     (Rule("truth"), "all any"),
     (Rule("any", _ALL, bools=False), "cumprod cumsum"),
-    (Rule("any", needs_dim=True), "sum"),
+    (Rule("any", needs_dim=True), "sum prod"),
+    (Rule("any", integers=False), "mean"),
+    (Rule("any", floats=True), "nansum"),
 ):
     OUT.update(dict.fromkeys(_names.split(), _rule))
 
@@ -171,7 +177,7 @@ def call_into(
     if len(read) < rule.tensors:
         raise TypeError(f"{name}() takes 'out' with Tensors only; make them of numbers by tensor()")
     if rule.dtype == "any" and keywords.get("dtype") is None and outputs:
-        keywords = {**keywords, "dtype": outputs[0].dtype}  # in which it adds up or multiplies, too
+        keywords = _with_dtype_of(name, rule, arguments, keywords, outputs[0])
     if autocast.settings.enabled:
         results = _without_autocast(function, arguments, keywords)
     else:
@@ -192,6 +198,25 @@ def call_into(
     if not several:
         return out
     return type(results)._make(outputs) if hasattr(results, "_make") else tuple(outputs)
+
+
+def _with_dtype_of(
+    name: str, rule: Rule, arguments: tuple[Any, ...], keywords: dict[str, Any], out: Tensor
+) -> dict[str, Any]:
+    """The keywords of a function that computes in the dtype of ``out``, too.
+
+    Raises:
+        NotImplementedError: for floats, where there is no kernel for this ``out``.
+    """
+    input = _tensors_of((*arguments, *keywords.values()))[:1]
+    if input and input[0].dtype.has_fractions:
+        takes_floats = rule.floats and input[0].dtype.is_floating_point
+        if takes_floats and not out.dtype.is_floating_point:
+            kind = scalar_type_name(out.dtype)
+            raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'; give another out")
+    elif not rule.integers:
+        return keywords
+    return {**keywords, "dtype": out.dtype}
 
 
 def _made_into(

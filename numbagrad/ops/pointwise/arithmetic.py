@@ -60,16 +60,6 @@ def fitting_alpha(dtypes):
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
 
 
-def with_neighbors(dtypes):
-    """The neighbors of a number are those of the dtype that formulas compute in."""
-    floats = [dtype for dtype in dtypes.values() if dtype.is_floating_point]
-    if floats and all([dtype.is_half for dtype in floats]):
-        raise NotImplementedError(
-            f"nextafter: {floats[0].name} is computed in float32, whose neighbors are others; take "
-            "those of float32"
-        )
-
-
 def no_booleans_and_fitting_alpha(dtypes):
     """Both of the above."""
     no_booleans(dtypes)
@@ -297,26 +287,54 @@ define(
 )
 
 
-def next_after(x, y):
-    """The neighbor of ``x`` on the way to ``y``: patterns of bits are ordered as magnitudes are."""
-    pattern = bits(x)
-    away = from_bits(where((x > 0) == (y > x), pattern + 1, pattern - 1))
-    smallest = copysign(from_bits(bits(x * 0) + 1), y)
-    return where(isnan(x) | isnan(y), x + y, where(x == y, y, where(x == 0, smallest, away)))
+def neighbors(step):
+    """A formula of the neighbor of ``x`` on the way to ``y``, of numbers in floats of the kernel.
+
+    Patterns of bits are ordered as magnitudes are. ``step`` is the difference between those of two
+    neighbors: 1, or more for numbers that have fewer bits than the floats that hold them.
+    """
+
+    def next_after(x, y):
+        pattern = bits(x)
+        away = from_bits(where((x > 0) == (y > x), pattern + step, pattern - step))
+        smallest = copysign(from_bits(bits(x * 0) + step), y)
+        return where(isnan(x) | isnan(y), x + y, where(x == y, y, where(x == 0, smallest, away)))
+
+    return next_after
 
 
-define(
-    "nextafter",
-    next_after,
-    gradient={
-        "x": lambda grad, x, y: where(x == y, 0, grad),
-        "y": lambda grad: 0,
-    },
-    domain=ORDERED,
-    dtypes="float",
-    check=with_neighbors,
-    masked=True,
-)
+def next_after_in_float16(x, y):
+    """The neighbor of a float16 in a float32.
+
+    Magnitudes below 2**-13 are multiples of 2**-24; above lie those of normal numbers, whose last
+    bit is the 13th of a float32. Beside infinity is the largest of them.
+    """
+    upwards = where(y > x, 1, -1)
+    by_pattern = neighbors(1 << 13)(x, y)
+    sum = x + upwards * 2.0**-24
+    beside = where(abs(x) < 2.0**-13, where(x == 0, sum, copysign(sum, x)), by_pattern)
+    beside = where((abs(x) == math.inf) & (x != y), copysign(65504.0, x), beside)
+    return where(isnan(x) | isnan(y), x + y, where(x == y, y, beside))
+
+
+for _suffix, _formula in (
+    ("", neighbors(1)),
+    ("_bfloat16", neighbors(1 << 16)),
+    ("_float16", next_after_in_float16),
+):
+    define(
+        "nextafter" + _suffix,
+        _formula,
+        gradient={
+            "x": lambda grad, x, y: where(x == y, 0, grad),
+            "y": lambda grad: 0,
+        },
+        domain=ORDERED,
+        dtypes="float",
+        grad_fn="NextafterBackward0",
+        discontinuous=True,
+        masked=True,
+    )
 
 # Powers
 

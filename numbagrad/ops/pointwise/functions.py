@@ -16,6 +16,7 @@ import numpy as np
 from ...dispatch import layers
 from ...dtype import complex128, float64, python_number, scalar_type_name
 from ...executor import capture
+from ...executor.plan.dtypes import promoted
 from ...number_range import check_bits, checked_number
 from ...tensor import Tensor
 from .. import pointwise as table  # noqa: F401 - fills the register
@@ -56,7 +57,8 @@ WRITTEN_BY_HAND = {
     "tanhshrink", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "mse_loss", "l1_loss",
     "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_weighted", "kl_div", "kl_div_log_target", "log_sigmoid",
-    "isclose", "special_ndtr", "special_entr", "special_xlog1py",
+    "isclose", "nextafter", "nextafter_bfloat16", "nextafter_float16", "special_ndtr",
+    "special_entr", "special_xlog1py",
 }  # fmt: skip
 
 
@@ -281,6 +283,16 @@ def addcdiv(
     """``input + value * tensor1 / tensor2``; ``addcdiv(a, 2, b, c)`` as in 2017 too."""
     check_value(called, value, input, tensor1, tensor2)
     return pointwise("addcdiv"), (input, tensor1, tensor2, value)
+
+
+@_export
+@variants()
+def nextafter(input: Tensor, other: Tensor) -> Choice:
+    """The neighbor of ``input`` on the way to ``other``, in the dtype that they have in common."""
+    require_tensor("nextafter", input)
+    require_tensor("nextafter", other, "other", 2)
+    common = promoted((input._array, other._array))
+    return pointwise(f"nextafter_{common.name}" if common.is_half else "nextafter"), (input, other)
 
 
 _lerp, _lerp_by_number = pointwise("lerp"), renamed("lerp", "LerpBackward0")

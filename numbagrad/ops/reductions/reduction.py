@@ -374,8 +374,10 @@ def nansum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """Sum over the dimensions ``dim`` with NaN taken as zero."""
-    if input._array.dtype.kind == "c" or (dtype is not None and dtype.is_complex):
+    if input._array.dtype.kind == "c":
         raise RuntimeError("nansum does not support complex inputs")
+    if dtype is not None and dtype.is_complex and input.dtype.is_floating_point:
+        raise NotImplementedError(f"\"nansum\" not implemented for '{scalar_type_name(dtype)}'")
     if dtype is not None:
         _check_differentiable(input, dtype)
         input = tensors.cast(input, dtype.numpy)
