@@ -233,6 +233,10 @@ def _prefer(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher is None or lower is None:
         return higher or lower
     if higher.is_floating_point and lower.is_complex:
+        if higher is float16:
+            from .absent_dtypes import complex32
+
+            return complex32
         return complex_of(higher)
     if higher.has_fractions:
         return higher
@@ -251,7 +255,8 @@ def result_type_of(
 
     Each argument is the promoted dtype of one category, or None where it has no member: tensors
     with dimensions, tensors without, and Python numbers (see `scalar_dtype`). An earlier category
-    decides the width; a later one changes it only by being of a higher kind.
+    decides the width; a later one changes it only by being of a higher kind. That of float16 and a
+    complex number is complex32, which no tensor has.
     """
     result = _prefer(_prefer(dimensioned, zero_dim), scalar)
     if result is None:
@@ -281,7 +286,8 @@ def computed_as(of: dtype) -> dtype:
 _SCALAR_TYPE_NAMES = {
     "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
     "int8": "Char", "uint8": "Byte", "int16": "Short", "int32": "Int", "int64": "Long",
-    "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "bool": "Bool", "complex32": "ComplexHalf", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
 }  # fmt: skip
 
 

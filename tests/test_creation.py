@@ -1,5 +1,6 @@
 """Creation: what torch 2.13 printed for the same calls, written out, and what it raised."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -338,3 +339,44 @@ class TestRandom:
         other.normal_()
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             product.backward(torch.ones(2))
+
+
+SEQUENCES = {
+    "arange of integers": lambda n, dtype: torch.arange(n, dtype=dtype),
+    "arange of fractions": lambda n, dtype: torch.arange(0, n / 2, 0.5, dtype=dtype),
+    "linspace": lambda n, dtype: torch.linspace(0, 100, n, dtype=dtype),
+    "logspace": lambda n, dtype: torch.logspace(0, 2, n, dtype=dtype),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_a_long_sequence_takes_little_memory_beside_its_own(name, dtype):
+    call = SEQUENCES[name]
+    count = 1 << 21
+    call(2000, dtype)
+    tracemalloc.start()
+    try:
+        made = call(count, dtype)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert made.numel() == count
+    assert peak < 1.1 * made.nbytes + (5 << 20)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_a_long_sequence_goes_on_over_blocks(name, dtype):
+    count = (1 << 17) + 3
+    made = SEQUENCES[name](count, torch.float64).numpy()
+    expected = {
+        "arange of integers": np.arange(count),
+        "arange of fractions": np.arange(count) / 2,
+        "linspace": np.linspace(0, 100, count),
+        "logspace": np.logspace(0, 2, count),
+    }[name]
+    np.testing.assert_allclose(made, expected, rtol=1e-12)
+    narrow = SEQUENCES[name](count, dtype)
+    if dtype is torch.float64 or (dtype is torch.int8 and not name.startswith("arange")):
+        assert narrow.equal(torch.from_numpy(made).to(dtype))

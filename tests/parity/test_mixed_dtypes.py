@@ -264,3 +264,57 @@ def test_a_product_over_all_dimensions_is_a_number(shapes):
         return library.tensordot(*[make(shape, "float32") for shape in shapes], count)
 
     assert outcome(numbagrad, call) == outcome(torch, call)
+
+
+COMPLEX_WITH_HALF = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b, "pow": lambda a, b: a**b, "eq": lambda a, b: a == b,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPLEX_WITH_HALF)
+@pytest.mark.parametrize("other", ["complex64", "complex128", "number"])
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_complex_operands_beside_half_precision(half, other, name):
+    """The results are torch's; where they would be of complex32, that is said."""
+    for shape, complex_shape in itertools.product(SHAPES, SHAPES):
+        for in_order in (True, False):
+
+            def call(library):
+                real = library.full(shape, 1.5, dtype=getattr(library, half))
+                if other == "number":
+                    value = 2.0 - 1j
+                else:
+                    value = library.full(complex_shape, 2.0 - 1j, dtype=getattr(library, other))
+                operands = (real, value) if in_order else (value, real)
+                try:
+                    made = COMPLEX_WITH_HALF[name](*operands)
+                except NotImplementedError as error:
+                    assert "ComplexHalf" in str(error)
+                    return "complex32"
+                text = str(made.dtype).removeprefix("torch.")
+                return "complex32" if text == "complex32" else (text, made.tolist())
+
+            mine, theirs = call(numbagrad), call(torch)
+            if "complex32" in (mine, theirs):
+                assert mine == theirs
+            else:
+                assert mine[0] == theirs[0]
+                tolerance = 1e-2 if half == "bfloat16" else 1e-6  # some round in between
+                assert mine[1] == pytest.approx(theirs[1], rel=tolerance)
+
+
+def test_the_common_dtype_of_a_half_and_a_complex_number_is_named():
+    half = numbagrad.ones(2, dtype=numbagrad.float16)
+    assert numbagrad.result_type(half, 1j) is numbagrad.complex32
+    assert numbagrad.result_type(half, numbagrad.tensor(1j)) is numbagrad.complex32
+    assert numbagrad.result_type(half, numbagrad.tensor([1j])) is numbagrad.complex64
+
+
+@pytest.mark.parametrize("size", [(2**62,), (2**62, 4), (2**31, 2**31)])
+def test_sizes_that_no_array_has_are_told(size):
+    """torch repeats one element beyond the addresses that there are; NumPy has no such array."""
+    made = torch.ones(1).expand(size) if len(size) == 1 else None
+    assert made is None or made.shape == size
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        numbagrad.ones(1).expand(size)

@@ -20,6 +20,7 @@ from ...dtype import (
     complex_of,
     computed_as,
     float16,
+    float32,
     from_numpy,
     get_default_dtype,
     promote_types,
@@ -213,22 +214,20 @@ class ComplexRules(DtypeRules):
 
     is_complex: bool = True
 
-    def _common(self, codes: Sequence[OperandCode]) -> DType:
-        found = super()._common(codes)
-        counting = [
-            code.dtype
-            for name, code in zip(self.inputs, codes, strict=True)
-            if name not in self.booleans | self.weak
-        ]
-        if float16 in counting and real_of(found).itemsize < 8:
+    def computed(self, common: DType) -> tuple[DType, DType]:
+        """The dtype of the parts that are computed, and that of the result.
+
+        Raises:
+            NotImplementedError: for a result of complex32, or of one that is computed from parts of
+                float16 alone.
+        """
+        if common is float16 or common.name == "complex32":
+            if self.result == "bool":
+                return float32, bool_
             raise NotImplementedError(
                 f"\"{self.name}\" not implemented for 'ComplexHalf'; convert float16 operands of "
                 "complex ones with .to(dtype) first"
             )
-        return found
-
-    def computed(self, common: DType) -> tuple[DType, DType]:
-        """The dtype of the parts that are computed, and that of the result."""
         real = real_of(common if common.has_fractions else scalar_dtype(0.0))
         result = complex_of(real) if self.is_complex else real
         return real, bool_ if self.result == "bool" else result

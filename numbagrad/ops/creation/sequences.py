@@ -99,12 +99,35 @@ def _count(function: str, start: Any, end: Any, step: Any, kind: np.dtype[Any]) 
     return count
 
 
+#: Elements that are computed at a time: all of a long sequence in 64 bits would need many times
+#: the memory of one in fewer.
+_BLOCK = 1 << 16
+
+
+def _by_blocks(
+    numbers: Callable[[int, int], np.ndarray[Any, Any]],
+    begin: int,
+    end: int,
+    out: np.ndarray[Any, Any],
+) -> None:
+    """Write ``numbers(i, j)``, the elements from i to j, into ``out[begin:end]``, block by block."""
+    for first in range(begin, end, _BLOCK):
+        behind = min(first + _BLOCK, end)
+        out[first:behind] = converted(numbers(first, behind), out.dtype)
+
+
 def _progression(start: Any, step: Any, count: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    if kind.kind in "iu":
-        return constant((int(start) + int(step) * np.arange(count)).astype(kind))
-    return constant(
-        converted(float(start) + float(step) * np.arange(count, dtype=np.float64), kind)
-    )
+    whole = kind.kind in "iu"
+    a, b = (int(start), int(step)) if whole else (float(start), float(step))
+
+    def numbers(begin: int, end: int) -> np.ndarray[Any, Any]:
+        return a + b * np.arange(begin, end, dtype=np.int64 if whole else np.float64)
+
+    if count <= _BLOCK:
+        return constant(converted(numbers(0, count), kind))
+    made = np.empty(count, kind)
+    _by_blocks(numbers, 0, count, made)
+    return constant(made)
 
 
 @takes("start: Number, end: Number, step?: Number")
@@ -135,8 +158,13 @@ def _require_scalars(function: str, start: Any, end: Any) -> None:
             )
 
 
-def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Numbers at equal distances, in float64; symmetric about the middle and rounded as torch's."""
+def _spaced(
+    start: Any, end: Any, steps: int, kind: np.dtype[Any], base: float | None = None
+) -> np.ndarray[Any, Any]:
+    """Numbers at equal distances, or ``base`` to the powers of them.
+
+    They are computed in float64, symmetric about the middle and rounded as torch's.
+    """
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if kind.kind == "b" and steps > 1:
@@ -148,19 +176,25 @@ def _spaced(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray
     if kind.kind in "iu":  # as torch has it: both are numbers of the dtype
         start, end = [int(np.array(int(x)).astype(kind)) for x in (start, end)]
     first, last = real.type(start), real.type(end)
-    if steps < 2:
-        return np.full(steps, float(first))
-    step = (last - first) / real.type(steps - 1)
+    step = (last - first) / real.type(max(steps - 1, 1))
     if kind.kind == "V":  # as torch has it: the step is a number of the dtype
         step = half_precision.readable(half_precision.converted(np.array(step), kind))
     step = float(step)
+
     # Products of float32 numbers are exact in float64, so these sums round once, as torch's do.
-    made = np.arange(steps, dtype=np.float64)
-    before, behind = made[: steps // 2], made[steps // 2 :]
-    np.subtract(steps - 1, behind, behind)
-    made *= step
-    before += float(first)
-    np.subtract(float(last), behind, behind)
+    def before(begin: int, end: int) -> np.ndarray[Any, Any]:
+        found = float(first) + step * np.arange(begin, end, dtype=np.float64)
+        return found if base is None else np.power(base, found)
+
+    def behind(begin: int, end: int) -> np.ndarray[Any, Any]:
+        count = np.arange(steps - 1 - begin, steps - 1 - end, -1, dtype=np.float64)
+        found = float(last) - step * count
+        return found if base is None else np.power(base, found)
+
+    made = np.empty(steps, kind)
+    middle = 1 if steps == 1 else steps // 2  # one number is the first
+    _by_blocks(before, 0, middle, made)
+    _by_blocks(behind, middle, steps, made)
     return made
 
 
@@ -173,7 +207,7 @@ def _spaced_before(
     start: float, end: float, steps: int, kind: np.dtype[Any], signs: tuple[float, float]
 ) -> np.ndarray[Any, Any]:
     """The elements of ``linspace``, which programs ask for again and again."""
-    return converted(_spaced(start, end, steps, kind), kind)
+    return _spaced(start, end, steps, kind)
 
 
 @takes("start: Number | Tensor, end: Number | Tensor, steps: int")
@@ -193,7 +227,7 @@ def linspace(
         signs = math.copysign(1, start), math.copysign(1, end)  # 0.0 and -0.0 are equal as keys
         made = _spaced_before(start, end, steps, kind, signs).copy()
     else:
-        made = converted(_spaced(start, end, steps, kind), kind)
+        made = _spaced(start, end, steps, kind)
     return leaf(constant(made), requires_grad, where)
 
 
@@ -213,8 +247,8 @@ def logspace(
     without = "b" if steps > 1 else ""
     _require_scalars("logspace", start, end)
     kind = kind_of_new("logspace", dtype, without=without)
-    powers = np.power(float(base), _spaced(start, end, steps, kind))
-    return leaf(constant(converted(powers, kind)), requires_grad, where)
+    made = _spaced(start, end, steps, kind, float(base))
+    return leaf(constant(made), requires_grad, where)
 
 
 def _indices_of(name: str, which: str, find: Callable[..., Any]) -> Callable[..., Tensor]:

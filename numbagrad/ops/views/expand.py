@@ -31,11 +31,21 @@ _make_array = np.ndarray.__new__
 
 
 def _expanded(array: Array, shape: tuple[int, ...]) -> Array:
-    """``array`` repeated to ``shape``, in which a size of -1 stands for the present one."""
+    """``array`` repeated to ``shape``, in which a size of -1 stands for the present one.
+
+    Raises:
+        RuntimeError: for another shape, and for more bytes than there are addresses, which NumPy
+            has no array of even where it is one element repeated.
+    """
     complete, strides = expansion(array.shape, array.strides, shape)
-    if array.__class__ is _ndarray and array.flags.c_contiguous:
-        return _make_array(_ndarray, complete, array.dtype, array, 0, strides)
-    return strided_view(array, complete, strides)
+    try:
+        if array.__class__ is _ndarray and array.flags.c_contiguous:
+            return _make_array(_ndarray, complete, array.dtype, array, 0, strides)
+        return strided_view(array, complete, strides)
+    except ValueError:
+        raise RuntimeError(
+            f"expand(): Storage size calculation overflowed with sizes={list(complete)}"
+        ) from None
 
 
 _expand = ViewOperator(
