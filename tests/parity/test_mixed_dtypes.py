@@ -277,31 +277,31 @@ COMPLEX_WITH_HALF = {
 @pytest.mark.parametrize("half", ["float16", "bfloat16"])
 def test_complex_operands_beside_half_precision(half, other, name):
     """The results are torch's; where they would be of complex32, that is said."""
-    for shape, complex_shape in itertools.product(SHAPES, SHAPES):
-        for in_order in (True, False):
+    for shape, complex_shape, in_order in itertools.product(SHAPES, SHAPES, (True, False)):
+        form = half, other, shape, complex_shape, in_order
+        mine, theirs = [_with_complex(library, name, *form) for library in (numbagrad, torch)]
+        if "complex32" in (mine, theirs):
+            assert mine == theirs
+        else:
+            assert mine[0] == theirs[0]
+            tolerance = 1e-2 if half == "bfloat16" else 1e-6  # some round in between
+            assert mine[1] == pytest.approx(theirs[1], rel=tolerance)
 
-            def call(library):
-                real = library.full(shape, 1.5, dtype=getattr(library, half))
-                if other == "number":
-                    value = 2.0 - 1j
-                else:
-                    value = library.full(complex_shape, 2.0 - 1j, dtype=getattr(library, other))
-                operands = (real, value) if in_order else (value, real)
-                try:
-                    made = COMPLEX_WITH_HALF[name](*operands)
-                except NotImplementedError as error:
-                    assert "ComplexHalf" in str(error)
-                    return "complex32"
-                text = str(made.dtype).removeprefix("torch.")
-                return "complex32" if text == "complex32" else (text, made.tolist())
 
-            mine, theirs = call(numbagrad), call(torch)
-            if "complex32" in (mine, theirs):
-                assert mine == theirs
-            else:
-                assert mine[0] == theirs[0]
-                tolerance = 1e-2 if half == "bfloat16" else 1e-6  # some round in between
-                assert mine[1] == pytest.approx(theirs[1], rel=tolerance)
+def _with_complex(library, name, half, other, shape, complex_shape, in_order):
+    """The dtype and the elements of a result; "complex32" if it would be of that."""
+    real = library.full(shape, 1.5, dtype=getattr(library, half))
+    value = 2.0 - 1j
+    if other != "number":
+        value = library.full(complex_shape, value, dtype=getattr(library, other))
+    operands = (real, value) if in_order else (value, real)
+    try:
+        made = COMPLEX_WITH_HALF[name](*operands)
+    except NotImplementedError as error:
+        assert "ComplexHalf" in str(error)
+        return "complex32"
+    text = str(made.dtype).removeprefix("torch.")
+    return "complex32" if text == "complex32" else (text, made.tolist())
 
 
 def test_the_common_dtype_of_a_half_and_a_complex_number_is_named():

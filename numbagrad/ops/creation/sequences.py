@@ -110,7 +110,7 @@ def _by_blocks(
     end: int,
     out: np.ndarray[Any, Any],
 ) -> None:
-    """Write ``numbers(i, j)``, the elements from i to j, into ``out[begin:end]``, block by block."""
+    """Write ``numbers(i, j)``, the elements from i to j, into ``out``, block by block."""
     for first in range(begin, end, _BLOCK):
         behind = min(first + _BLOCK, end)
         out[first:behind] = converted(numbers(first, behind), out.dtype)

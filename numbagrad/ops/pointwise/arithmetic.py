@@ -317,24 +317,21 @@ def next_after_in_float16(x, y):
     return where(isnan(x) | isnan(y), x + y, where(x == y, y, beside))
 
 
-for _suffix, _formula in (
-    ("", neighbors(1)),
-    ("_bfloat16", neighbors(1 << 16)),
-    ("_float16", next_after_in_float16),
-):
-    define(
-        "nextafter" + _suffix,
-        _formula,
-        gradient={
-            "x": lambda grad, x, y: where(x == y, 0, grad),
-            "y": lambda grad: 0,
-        },
-        domain=ORDERED,
-        dtypes="float",
-        grad_fn="NextafterBackward0",
-        discontinuous=True,
-        masked=True,
-    )
+define(
+    "nextafter",
+    neighbors(1),
+    gradient={
+        "x": lambda grad, x, y: where(x == y, 0, grad),
+        "y": lambda grad: 0,
+    },
+    domain=ORDERED,
+    dtypes="float",
+    discontinuous=True,
+    masked=True,
+)
+
+#: The formulas of numbers of half precision, in the floats that hold them.
+NEIGHBORS_OF_HALF = {"float16": next_after_in_float16, "bfloat16": neighbors(1 << 16)}
 
 # Powers
 

@@ -27,6 +27,7 @@ from ..methods.variants import Choice, choosing_variant, operator_variant, varia
 from ..operators.definition import POINTWISE
 from ..operators.pointwise_operator import PointwiseOperator, pointwise, unary
 from .arguments import check_alpha, check_value, not_a_rounding
+from .arithmetic import NEIGHBORS_OF_HALF
 
 if TYPE_CHECKING:
     from .derived_functions import *  # noqa: F403 - tools/write_stubs.py writes the file
@@ -57,8 +58,7 @@ WRITTEN_BY_HAND = {
     "tanhshrink", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "mse_loss", "l1_loss",
     "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_weighted", "kl_div", "kl_div_log_target", "log_sigmoid",
-    "isclose", "nextafter", "nextafter_bfloat16", "nextafter_float16", "special_ndtr",
-    "special_entr", "special_xlog1py",
+    "isclose", "nextafter", "special_ndtr", "special_entr", "special_xlog1py",
 }  # fmt: skip
 
 
@@ -285,6 +285,16 @@ def addcdiv(
     return pointwise("addcdiv"), (input, tensor1, tensor2, value)
 
 
+@functools.cache
+def _neighbors_of(dtype: str) -> PointwiseOperator:
+    """``nextafter`` of a dtype of half precision."""
+    formula = NEIGHBORS_OF_HALF[dtype]
+    return PointwiseOperator(dataclasses.replace(POINTWISE["nextafter"], formula=formula))
+
+
+_nextafter = pointwise("nextafter")
+
+
 @_export
 @variants()
 def nextafter(input: Tensor, other: Tensor) -> Choice:
@@ -292,7 +302,7 @@ def nextafter(input: Tensor, other: Tensor) -> Choice:
     require_tensor("nextafter", input)
     require_tensor("nextafter", other, "other", 2)
     common = promoted((input._array, other._array))
-    return pointwise(f"nextafter_{common.name}" if common.is_half else "nextafter"), (input, other)
+    return _neighbors_of(common.name) if common.is_half else _nextafter, (input, other)
 
 
 _lerp, _lerp_by_number = pointwise("lerp"), renamed("lerp", "LerpBackward0")
