@@ -121,7 +121,9 @@ def _progression(start: Any, step: Any, count: int, kind: np.dtype[Any]) -> np.n
     a, b = (int(start), int(step)) if whole else (float(start), float(step))
 
     def numbers(begin: int, end: int) -> np.ndarray[Any, Any]:
-        return a + b * np.arange(begin, end, dtype=np.int64 if whole else np.float64)
+        index: Any = np.arange(begin, end, dtype=np.int64 if whole else np.float64)
+        found: np.ndarray[Any, Any] = a + b * index
+        return found
 
     if count <= _BLOCK:
         return constant(converted(numbers(0, count), kind))
