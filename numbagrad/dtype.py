@@ -233,10 +233,6 @@ def _prefer(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher is None or lower is None:
         return higher or lower
     if higher.is_floating_point and lower.is_complex:
-        if higher is float16:
-            from .absent_dtypes import complex32
-
-            return complex32
         return complex_of(higher)
     if higher.has_fractions:
         return higher
@@ -255,8 +251,7 @@ def result_type_of(
 
     Each argument is the promoted dtype of one category, or None where it has no member: tensors
     with dimensions, tensors without, and Python numbers (see `scalar_dtype`). An earlier category
-    decides the width; a later one changes it only by being of a higher kind. That of float16 and a
-    complex number is complex32, which no tensor has.
+    decides the width; a later one changes it only by being of a higher kind.
     """
     result = _prefer(_prefer(dimensioned, zero_dim), scalar)
     if result is None:

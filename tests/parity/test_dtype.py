@@ -77,7 +77,8 @@ def test_categories(first, second):
     dimensioned = torch.ones(1, dtype=theirs(first))
     zero_dim = torch.ones((), dtype=theirs(second))
     mixed = result_type_of(first, second)
-    assert repr(mixed) == repr(torch.result_type(dimensioned, zero_dim))
+    expected = repr(torch.result_type(dimensioned, zero_dim))
+    assert repr(mixed) == expected.replace("complex32", "complex64")  # see ``plan/dtypes.py``
     for scalar in (True, 1, 1.0):
         kind = scalar_dtype(scalar)
         with_dimensioned = result_type_of(dimensioned=first, scalar=kind)

@@ -58,7 +58,10 @@ def code_of(operand: Any, rank: int) -> OperandCode:
 
 
 def promote(operands: Sequence[OperandCode]) -> DType:
-    """The dtype torch computes in: dimensioned tensors, then 0-dim ones, then Python numbers."""
+    """The dtype torch computes in: dimensioned tensors, then 0-dim ones, then Python numbers.
+
+    That of float16 and a complex number of a later category is complex32, which no tensor has.
+    """
     arrays: list[DType | None] = [None, None]
     scalar = None
     for operand in operands:
@@ -67,7 +70,17 @@ def promote(operands: Sequence[OperandCode]) -> DType:
         else:
             before, own = arrays[operand.zero_dim], operand.dtype
             arrays[operand.zero_dim] = own if before is None else promote_types(before, own)
-    return result_type_of(arrays[0], arrays[1], scalar)
+    found = result_type_of(arrays[0], arrays[1], scalar)
+    if found.is_complex:
+        from ...absent_dtypes import complex32
+
+        width: DType | None = None
+        for kind in (arrays[0], arrays[1], scalar):
+            if kind is not None and kind.is_complex:
+                return complex32 if width is float16 else found
+            if kind is not None:
+                width = result_type_of(width, kind)
+    return found
 
 
 def promoted(operands: Sequence[Any]) -> DType:
