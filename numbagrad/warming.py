@@ -435,16 +435,23 @@ def _newest_entry() -> float:
     return max((entry.stat().st_mtime for entry in folder.glob("*.o")), default=0.0)
 
 
+#: Seconds between two looks whether a script has compiled something.
+_BETWEEN_LOOKS = 0.2
+
+
 def _warm_script(script: Sequence[str], quiet: float) -> int:
     """Run a script until it ends, or has compiled nothing for ``quiet`` seconds."""
     command = [sys.executable, "-m", "numbagrad", *script]
     # A script that ends early would leave behind what other processes have not compiled yet.
     environment = {**_environment(), "NUMBAGRAD_BACKGROUND": "0"}
     process = subprocess.Popen(command, env=environment)
-    start = time.time()
+    newest, looks = _newest_entry(), 0
     while process.poll() is None:
-        time.sleep(0.2)
-        if time.time() - max(start, _newest_entry()) > quiet:
+        time.sleep(_BETWEEN_LOOKS)
+        before, newest = newest, _newest_entry()
+        # Looks are counted, as time also goes by while the machine, and the script, is suspended.
+        looks = looks + 1 if newest == before else 0
+        if looks * _BETWEEN_LOOKS > quiet:
             process.terminate()
             process.wait()
             print(

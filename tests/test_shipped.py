@@ -1,8 +1,10 @@
 """Kernels that come with the package, compiled for a level of CPUs; the command that warms up."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -168,3 +170,25 @@ def test_warm_runs_a_script_until_it_compiles_nothing(tmp_path):
     assert ran.returncode == 0 and "compiled nothing for 2 s and was ended" in ran.stdout
     ran = warm("nosuch.py")
     assert ran.returncode == 2 and "there is no script nosuch.py" in ran.stderr
+
+
+def test_a_script_that_was_suspended_while_it_is_warmed_up_goes_on(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import pathlib, sys, time\nfolder = pathlib.Path(sys.argv[1])\n"
+        "(folder / 'begun').touch()\n"
+        "while not (folder / 'go').exists():\n    time.sleep(0.05)\nprint('to the end')\n"
+    )
+    command = [sys.executable, "-m", "numbagrad", "warm", "--quiet", "8", script, tmp_path]
+    process = subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "NUMBAGRAD_CACHE_DIR": str(tmp_path / "cache")},
+    )  # fmt: skip
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGSTOP)
+    time.sleep(9)
+    os.killpg(process.pid, signal.SIGCONT)
+    time.sleep(0.5)  # longer than it takes to look again
+    (tmp_path / "go").touch()
+    assert process.communicate(timeout=120)[0] == "to the end\n" and process.returncode == 0
