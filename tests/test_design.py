@@ -145,13 +145,14 @@ def test_forms_are_worked_out_by_the_planner_alone(rule):
     [
         "executor/plan/direct.py", "executor/planned_backend.py", "program/trace.py",
         "program/abstract_trace.py", "program/run_single.py",
+        "executor/families/complex_pointwise.py",
     ],
 )  # fmt: skip
 def test_calls_become_operations_in_one_place(path):
     """Eager calls, other backends and traces ask ``of_call`` of the operation."""
     code = (ROOT / "numbagrad" / path).read_text()
     assert "of_call(" in code
-    assert not re.search(r"\b(Reduce|Rowwise|Product)\(", code)
+    assert not re.search(r"\b(Pointwise|Reduce|Rowwise|Product)\(", code)
 
 
 # --- imports --------------------------------------------------------------------------------------

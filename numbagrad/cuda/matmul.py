@@ -8,7 +8,6 @@ import numpy as np
 
 from ..dtype import from_numpy as dtype_of
 from ..executor.plan.operations import Pointwise, Product, View
-from ..formula import Formula, constant
 from .driver import driver
 from .driver.source import Source
 from .kernels import matmul
@@ -28,8 +27,7 @@ def lower_product(operation: Product) -> list[Launch]:
     accumulates = operation.accumulates
     terms = [term for term in operation.terms if term[0].shape[-1]]
     if not terms and not accumulates:
-        fill = Formula((), [constant(0)])
-        launches += lower_pointwise(Pointwise("fill", fill, (), (c,), _computed(c), ()))
+        launches += lower_pointwise(Pointwise.fill(c, 0))
     for k, (a, b) in enumerate(terms):
         epilogue = operation.epilogue if k == len(terms) - 1 else None
         launches.append(_launch(operation.name, a, b, c, accumulates, epilogue, count))
@@ -37,11 +35,6 @@ def lower_product(operation: Product) -> list[Launch]:
     if not terms and operation.epilogue is not None:
         launches += lower_pointwise(operation.epilogue)
     return launches
-
-
-def _computed(view: View) -> str:
-    kind = dtype_of(view.dtype).name
-    return "float64" if kind == "float64" else "float32"
 
 
 def _batch_strides(view: View) -> tuple[int, int]:

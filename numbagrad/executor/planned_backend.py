@@ -17,7 +17,7 @@ from .. import half_precision as half
 from ..backend import foreign
 from ..backend.interface import Backend
 from ..dtype import computed_as, from_numpy, name_of
-from ..formula import Formula, constant, symbol
+from ..formula import Formula, symbol
 from .families.complex_parts import from_parts, parts_of_array
 from .families.conversion import program as conversion
 from .plan import result_forms
@@ -30,22 +30,6 @@ Array = Any
 Shape = tuple[int, ...]
 
 _READS, _WRITES = "kernels.indexing.reads", "kernels.indexing.writes"
-
-
-@functools.cache
-def _taken(name: str = "x") -> Formula:
-    """The formula of a copy."""
-    return Formula((name,), [symbol(name)])
-
-
-@functools.lru_cache(maxsize=256)
-def _constant_of(value: Any, text: str) -> Formula:
-    return Formula((), [constant(value)])
-
-
-def _constant(value: Any) -> Formula:
-    """The formula of a number."""
-    return _constant_of(value, repr(value))  # -0.0 equals 0.0, and True equals 1
 
 
 @functools.cache
@@ -89,9 +73,7 @@ class PlannedBackend(Backend):
             self.fill(array.imag, number.imag)
         elif array.size:
             element = half.readable(half.converted(np.array(number), array.dtype)).item()
-            self.run(
-                Pointwise("fill", _constant(element), (), (view_of(array),), _computed(array), ())
-            )
+            self.run(Pointwise.fill(view_of(array), element))
 
     def copy(self, target: Array, source: Array) -> None:
         """See :class:`Backend`."""
@@ -110,8 +92,7 @@ class PlannedBackend(Backend):
         elif target.dtype != source.dtype:
             self.pointwise(conversion(), (source,), target)
         else:
-            views = (view_of(self.apart(source, target)),), (view_of(target),)
-            self.run(Pointwise("copy", _taken(), *views, _computed(target), (None,)))
+            self.run(Pointwise.copy(view_of(self.apart(source, target)), view_of(target)))
 
     def copied_to(self, form: Form, array: Array) -> Array:
         """A new array of a form with the elements of another one."""
@@ -151,20 +132,18 @@ class PlannedBackend(Backend):
         like: Any = next(x for x in (*operands, into) if isinstance(x, self.array_class))
         outputs = tuple([self.new(x, like) for x in forms]) if into is None else (into,)
         _, numbers = program.rules.signature(operands, outputs[0])
+        called = program.name, program.formula
         narrow = program.rules.rounded([code_of(x, len(forms[0].shape)) for x in operands])
-        views: list[Any] = []
+        given: list[Any] = []
         for operand in operands:
             if foreign(operand) is not None:
                 if narrow is not None and operand.dtype != narrow.numpy:
                     operand = self.converted(operand, narrow.numpy)
-                operand = view_of(operand if into is None else self.apart(operand, into))
-            views.append(operand)
+                operand = operand if into is None else self.apart(operand, into)
+            given.append(operand)
         if outputs[0].size:
-            made = tuple([view_of(x) for x in outputs])
-            self.run(
-                Pointwise(program.name, program.formula, tuple(views), made, compute.name,
-                          numbers, eager=True)
-            )  # fmt: skip
+            signature = compute, numbers
+            self.run(Pointwise.of_call(view_of, called, given, outputs, signature, eager=True))
         if into is not None:
             return None
         return outputs[0] if len(outputs) == 1 else outputs
@@ -212,8 +191,7 @@ class PlannedBackend(Backend):
         """The product of complex matrices, from the four products of their parts."""
         a_re, a_im, b_re, b_im = [self.copied(x) for x in (a.real, a.imag, b.real, b.imag)]
         minus = self.new(contiguous(a_im.shape, a_im.dtype), a)
-        views = (view_of(a_im),), (view_of(minus),)
-        self.run(Pointwise("neg", _negated(), *views, _computed(minus), (None,)))
+        self._run_formula(("neg", _negated()), (a_im,), minus)
         real = self._sum_of_products((a_re, b_re), (minus, b_im))
         imaginary = self._sum_of_products((a_re, b_im), (a_im, b_re))
         made = self.new(contiguous(real.shape, a.dtype), a)
@@ -223,9 +201,15 @@ class PlannedBackend(Backend):
 
     def _sum_of_products(self, first: tuple[Array, Array], second: tuple[Array, Array]) -> Array:
         made, more = self.matmul(*first), self.matmul(*second)
-        views = (view_of(made), view_of(more)), (view_of(made),)
-        self.run(Pointwise("add", _added(), *views, _computed(made), (None, None)))
+        self._run_formula(("add", _added()), (made, more), made)
         return made
+
+    def _run_formula(
+        self, called: tuple[str, Formula], arrays: tuple[Array, ...], made: Array
+    ) -> None:
+        """Write a formula of arrays of one dtype."""
+        signature = computed_as(from_numpy(made.dtype)), (None,) * len(arrays)
+        self.run(Pointwise.of_call(view_of, called, arrays, (made,), signature))
 
     def _stack(self, array: Array, batch: Shape) -> Array:
         """An array with one dimension of samples, those of ``batch``."""
@@ -287,8 +271,3 @@ class PlannedBackend(Backend):
         self.kernel(_WRITES, name, outer * inner, launch_args)
         if ordered is not output:
             self.copy(output, ordered)
-
-
-def _computed(array: Array) -> str:
-    """The dtype in which elements of an array are computed with."""
-    return computed_as(from_numpy(array.dtype)).name

@@ -14,7 +14,6 @@ from collections.abc import Collection, Sequence
 from ..executor.plan import cost
 from ..executor.plan.operations import Memory, Operation, Pointwise, Product, View, covers
 from ..executor.threads import pool
-from ..formula import Formula, symbol
 from ..kernels.matmul.layout import UNIT_ROWS, WIDE_FROM_ROWS
 from .index import OperationIndex
 
@@ -62,9 +61,7 @@ def _cut(product: Operation, rest: int) -> list[Operation]:
     depth, item = a.shape[1], a.dtype.itemsize
     source = _rows(a, most, rest)
     few = View(Memory.scratch(rest * depth * item), 0, source.shape, (item, rest * item), a.dtype)
-    copy = Pointwise(
-        "copy", Formula(("x",), [symbol("x")]), (source,), (few,), a.dtype.name, (None,)
-    )
+    copy = Pointwise.copy(source, few)
     last = _piece(product, most, rest)
     pieces = [_piece(product, 0, most), dataclasses.replace(last, a=few)]
     for piece in pieces:

@@ -21,8 +21,6 @@ import numpy as np
 from .. import awake
 from .. import half_precision as half
 from ..backend import address_of, foreign_among, is_array
-from ..dtype import computed_as
-from ..dtype import from_numpy as dtype_of
 from ..executor import capture
 from ..executor.builtin import LaunchMiss, runtime
 from ..executor.plan.dtypes import code_of
@@ -45,7 +43,6 @@ from ..executor.plan.operations import (
     views_in,
 )
 from ..executor.user_kernels import numba_function
-from ..formula import Formula, constant
 from ..native.interpreter import thread_state
 from ..number_range import check_bits, wrapped_number
 from .capture_lock import Pause, one_at_a_time
@@ -56,7 +53,6 @@ from .traced_values import (
     PARTS,
     arrays_in,
     concrete,
-    copy_formula,
     launched,
     name_of,
     plain,
@@ -280,15 +276,9 @@ class Trace:
         """A call of a ``PointwiseProgram``; ``new`` says that its outputs are memory it made."""
         inputs = self._rounded(program, inputs, outputs[0].ndim)
         values = tuple([x.plain() if is_given(x) else x for x in inputs])
-        compute, numbers = program.rules.signature(values, outputs[0])
-        passed = tuple(
-            [
-                self.view(x) if is_array(x) else self._fitting(x, number)
-                for x, number in zip(inputs, numbers, strict=True)
-            ]
-        )
-        views = tuple([self.view(x, made=new) for x in outputs])
-        return Pointwise(program.name, program.formula, passed, views, compute.name, numbers)
+        signature = program.rules.signature(values, outputs[0])
+        called = program.name, program.formula
+        return Pointwise.of_call(self.view, called, inputs, outputs, signature, self._fitting, new)
 
     def _fitting(self, value: Any, dtype: str | None) -> Any:
         """``number``, of an int the bits that the dtype holds; the call refused what is refused."""
@@ -315,12 +305,8 @@ class Trace:
             self.fill(array.real, value.real, False)
             self.fill(array.imag, value.imag, False)
             return array
-        kind = dtype_of(array.dtype)
-        compute = computed_as(kind).name
-        element = half.converted(np.array(value), kind.numpy)
-        formula = Formula((), [constant(half.readable(element).item())])
-        view = self.view(array, made)
-        self.operations.append(Pointwise("fill", formula, (), (view,), compute, ()))
+        element = half.readable(half.converted(np.array(value), array.dtype)).item()
+        self.operations.append(Pointwise.fill(self.view(array, made), element))
         return array
 
     def copy(self, source: Array, target: Array, made: bool = False) -> None:
@@ -332,16 +318,12 @@ class Trace:
             self.copy(source.real, target.real)
             self.copy(source.imag, target.imag)
             return
-        kind = dtype_of(target.dtype)
-        compute = computed_as(kind).name
         written = self.view(target, made)
         if target.size == source.size and target.flags.c_contiguous:
             steps = contiguous(source.shape, target.dtype).strides
             written = dataclasses.replace(written, shape=source.shape, strides=steps)
         read = self.view(source).expanded(written.shape)
-        self.operations.append(
-            Pointwise("copy", copy_formula(), (read,), (written,), compute, (None,))
-        )
+        self.operations.append(Pointwise.copy(read, written))
 
     def constant(self, array: Array) -> None:
         """An array that Python made, and would make again with the same elements."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +9,6 @@ from ..backend import is_array
 from ..executor.plan.operations import (
     Array,
 )
-from ..formula import Formula, trace
 from .input_numbers import is_given
 
 #: Operators that only copy their first argument, in C order.
@@ -37,11 +35,6 @@ def _parts_of_stack(made: Array, dim: int, arrays: list[Array]) -> list[tuple[Ar
 
 #: Operators that only copy arrays into the parts of a new one: pairs of array and part.
 PARTS = {"cat": _parts_of_cat, "stack": _parts_of_stack}
-
-
-@functools.cache
-def copy_formula() -> Formula:
-    return trace(lambda x: x)
 
 
 def plain(operands: tuple[Any, ...]) -> tuple[Any, ...]:

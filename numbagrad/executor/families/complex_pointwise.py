@@ -207,17 +207,13 @@ class ComplexProgram:
     def _operation(self, inputs: list[Any], outputs: list[Any], dtype: DType) -> Pointwise:
         """The formula of parts over arrays of another backend, and numbers."""
         formula = self.formula.real
-        operands, numbers = [], []
-        for name, x in zip(formula.inputs, inputs, strict=True):
-            plain = x.item() if isinstance(x, np.ndarray) else x
-            is_number = not is_array(plain)
-            operands.append(plain if is_number else view_of(plain))
-            kind = "bool" if name in formula.booleans else dtype.name
-            numbers.append(kind if is_number else None)
-        written = tuple([view_of(x) for x in outputs])
-        return Pointwise(
-            self.name, formula, tuple(operands), written, dtype.name, tuple(numbers), eager=True
-        )
+        operands = [x.item() if isinstance(x, np.ndarray) else x for x in inputs]
+        numbers = [
+            None if is_array(x) else "bool" if name in formula.booleans else dtype.name
+            for name, x in zip(formula.inputs, operands, strict=True)
+        ]
+        called, signature = (self.name, formula), (dtype, numbers)
+        return Pointwise.of_call(view_of, called, operands, outputs, signature, eager=True)
 
     def _compute_parts(self, inputs: list[Array], outputs: list[Array], dtype: DType) -> _Launched:
         """Write real arrays from real arrays."""

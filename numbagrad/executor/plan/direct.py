@@ -7,6 +7,7 @@ for what is repaired outside, and torch's errors for the rest.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..cache import library
 from . import lowering, result_forms
 from .dtypes import DtypeRules, code_of
 from .launch import Launch
-from .operations import Array, Operation, Pointwise, Product, Reduce, Rowwise, view_of
+from .operations import Array, Operation, Pointwise, Product, Reduce, Rowwise, View, view_of
 from .sharing import separate
 
 
@@ -88,23 +89,22 @@ def pointwise(program: Any, operands: tuple[Any, ...], into: Array | None) -> An
         outputs = (into,)
         arrays = [separate(x, into) for x in arrays]
     if outputs[0].size:
-        made = tuple([view_of(x) for x in outputs])
-        # An input that is the output is the same view of it: kernels must not write it too early.
-        views = tuple([made[0] if _is_same(x, into) else view_of(x) for x in arrays]), made
-        numbers = (None,) * len(arrays)
-        run(Pointwise(program.name, program.formula, *views, compute.name, numbers, eager=True))
+        signature = compute, (None,) * len(arrays)
+        called = program.name, program.formula
+        view = view_of if into is None else functools.partial(_view_beside, into, view_of(into))
+        run(Pointwise.of_call(view, called, arrays, outputs, signature, eager=True))
     if into is not None:
         return None
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def _is_same(array: Array, into: Array | None) -> bool:
-    """Whether an array is the memory that an operation writes, element for element."""
-    return (
-        into is not None
-        and address_of(array) == address_of(into)
-        and (array.shape, array.strides, array.dtype) == (into.shape, into.strides, into.dtype)
-    )
+def _view_beside(into: Array, written: View, array: Array, made: bool = False) -> View:
+    """An array as a view, which is ``written`` itself for what lies element for element ``into``.
+
+    Kernels must not write such an operand too early.
+    """
+    form, of_into = [(address_of(x), x.shape, x.strides, x.dtype) for x in (array, into)]
+    return written if form == of_into else view_of(array, made)
 
 
 def _arrays_of(rules: DtypeRules, operands: Sequence[Any], rank: int, compute: DType) -> list[Any]:

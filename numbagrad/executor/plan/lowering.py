@@ -15,7 +15,6 @@ import numpy as np
 
 from ...codegen import loader
 from ...dtype import from_numpy as dtype_of
-from ...formula import Formula, constant
 from ...formula.expression import postorder
 from ...kernels import layout
 from ...kernels.matmul import layout as matmul_layout
@@ -268,9 +267,7 @@ def _without_depth(operation: Product) -> list[Launch]:
     """A sum of nothing is zero."""
     launches = []
     if not operation.accumulates:
-        view = operation.c
-        fill = Formula((), [constant(0)])
-        launches += _pointwise(Pointwise("fill", fill, (), (view,), view.dtype.name, ()))
+        launches += _pointwise(Pointwise.fill(operation.c, 0))
     if operation.epilogue is not None:
         launches += _pointwise(operation.epilogue)
     return launches

@@ -7,6 +7,7 @@ here is about addresses and arrays; Tensors and gradients have already become pl
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...backend import address_of, foreign
+from ...backend import address_of, foreign, is_array
 from ...codegen.alias_scopes import APART
-from ...formula import Expression, Formula
+from ...dtype import computed_as, from_numpy
+from ...dtype import dtype as DType
+from ...formula import Expression, Formula, constant, symbol
 from ...kernels.rowwise.rows import ClassKind
 from .forms import Array, spread
 from .sharing import Range, bounds, extent, is_dense, may_overlap, meet
@@ -189,6 +192,20 @@ class Operation:
         raise NotImplementedError
 
 
+@functools.lru_cache(maxsize=256)
+def _formula_of(number: Any, text: str) -> Formula:
+    return Formula((), [constant(number)])
+
+
+@functools.cache
+def _identity() -> Formula:
+    return Formula(("x",), [symbol("x")])
+
+
+def _computed(view: View) -> str:
+    return computed_as(from_numpy(view.dtype)).name
+
+
 @dataclasses.dataclass(eq=False)
 class Pointwise(Operation):
     """A formula over operands broadcast to the shape of the outputs.
@@ -205,6 +222,43 @@ class Pointwise(Operation):
     compute: str
     numbers: tuple[str | None, ...]
     eager: bool = False
+
+    @classmethod
+    def of_call(
+        cls,
+        view: ViewOf,
+        called: tuple[str, Formula],
+        operands: Sequence[Any],
+        made: Sequence[Array],
+        signature: tuple[DType, Sequence[str | None]],
+        number: Callable[[Any, str | None], Any] | None = None,
+        new: bool = False,
+        eager: bool = False,
+    ) -> Pointwise:
+        """The operation of a call of a formula, by its name; ``view`` gives the views of arrays.
+
+        ``signature`` is the dtype it computes in, and the dtypes in which numbers reach it;
+        ``number(value, dtype)`` is what stands for a number among the operands, by default itself.
+        ``new`` says that the call made the memory of its outputs.
+        """
+        compute, numbers = signature
+        passed = tuple([
+            view(x) if is_array(x) else x if number is None else number(x, kind)
+            for x, kind in zip(operands, numbers, strict=True)
+        ])  # fmt: skip
+        written = tuple([view(x, new) for x in made])
+        return cls(*called, passed, written, compute.name, tuple(numbers), eager)
+
+    @classmethod
+    def fill(cls, written: View, element: Any) -> Pointwise:
+        """Every element of a view becomes a number."""
+        formula = _formula_of(element, repr(element))  # -0.0 equals 0.0, and True equals 1
+        return cls("fill", formula, (), (written,), _computed(written), ())
+
+    @classmethod
+    def copy(cls, read: View, written: View) -> Pointwise:
+        """The elements of a view in another one of its dtype; it broadcasts."""
+        return cls("copy", _identity(), (read,), (written,), _computed(written), (None,))
 
     @property
     def shape(self) -> tuple[int, ...]:
