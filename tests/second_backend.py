@@ -19,7 +19,7 @@ from numbagrad.codegen import addresses
 from numbagrad.executor.cache import library
 from numbagrad.executor.plan import lowering
 from numbagrad.executor.plan.forms import bounds, dense
-from numbagrad.executor.plan.operations import Number
+from numbagrad.executor.plan.views import Number
 from numbagrad.executor.planned_backend import PlannedBackend
 from numbagrad.kernels.pointwise.source import loaded_as
 

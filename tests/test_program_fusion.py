@@ -14,7 +14,8 @@ from numbagrad.codegen.compiler import assembly
 from numbagrad.executor.cache import library
 from numbagrad.executor.mode import NATIVE
 from numbagrad.executor.plan import cost, lowering
-from numbagrad.executor.plan.operations import Call, Check, Pointwise, View, numbered_apart, overlap
+from numbagrad.executor.plan.operations import Call, Check, Pointwise
+from numbagrad.executor.plan.views import View, numbered_apart, overlap
 from numbagrad.kernels.rowwise import rows as kernel_rows
 from numbagrad.program import row_stages
 from numbagrad.program.trace import Trace

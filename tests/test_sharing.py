@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from numbagrad.executor.plan.operations import Memory, View, overlap
 from numbagrad.executor.plan.sharing import apart_or_same, extent, may_overlap, meet
+from numbagrad.executor.plan.views import Memory, View, overlap
 
 WHOLE = np.arange(6 * 8, dtype=np.float32).reshape(6, 8)
 PARTS = {

@@ -23,7 +23,8 @@ from ..autograd.node import Node, edge_of, wanted_edge
 from ..autograd.saved import FREED
 from ..backend import foreign
 from ..executor.memory.arrays import assign, filled
-from ..executor.plan.operations import Array, Memory, View, may_raise
+from ..executor.plan.operations import Array, may_raise
+from ..executor.plan.views import Memory, View
 from ..ops.operators.program_call import ProgramCall
 from ..program import timing
 from ..program.backend_program import (

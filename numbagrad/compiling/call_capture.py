@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..autograd.node import next_sequence_nr
-from ..executor.plan.operations import Memory, Operation
+from ..executor.plan.operations import Operation
+from ..executor.plan.views import Memory
 from ..optim.optimizer import Optimizer, noting_state
 from ..optim.parameter_group import observing
 from ..program.backend_program import MixedDevicesError, backend_of_all, program_of

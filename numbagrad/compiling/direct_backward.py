@@ -20,7 +20,7 @@ from ..ops.operators.program_call import describe, is_long
 
 if TYPE_CHECKING:
     from ..autograd.node import Node
-    from ..executor.plan.operations import View
+    from ..executor.plan.views import View
     from ..program.program import Program
 
 _launchers = Deferred({"backward": "compiled_backward"}, lambda: None)

@@ -15,7 +15,8 @@ from ..autograd.hooks.watching import INFERENCE_CELL
 from ..autograd.node import UNRECORDED, Node, edge_of
 from ..autograd.saved import FREED
 from ..autograd.writes.inplace import register_view
-from ..executor.plan.operations import Array, Memory, View
+from ..executor.plan.operations import Array
+from ..executor.plan.views import Memory, View
 from ..program.program import as_view
 from ..structure import LEAF, rebuild
 from ..tensor import Tensor, new_tensor

@@ -12,7 +12,7 @@ from typing import Any
 from ..autograd.hooks.tensor_hooks import registered
 from ..autograd.node import UNRECORDED, Node
 from ..autograd.writes.inplace import MULTIPLE
-from ..executor.plan.operations import Memory
+from ..executor.plan.views import Memory
 from ..program.input_numbers import DrawnNumber, is_given
 from ..program.trace import Trace
 from ..structure import containers_in, flatten

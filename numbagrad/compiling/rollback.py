@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..executor.memory.arrays import assign
-from ..executor.plan.operations import Array, Call, Operation, View, may_raise
+from ..executor.plan.operations import Array, Call, Operation, may_raise
+from ..executor.plan.views import View
 from ..program.program import Program, as_view
 from ..random import Generator
 

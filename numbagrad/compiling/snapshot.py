@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..autograd.hooks.tensor_hooks import registered
-from ..executor.plan.operations import Array, Memory, Range, View
+from ..executor.plan.forms import Array
+from ..executor.plan.sharing import Range
+from ..executor.plan.views import Memory, View
 from ..program.trace import Trace
 from ..program.traced_values import root_of
 from ..tensor import Tensor

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..dtype import from_numpy as dtype_of
-from ..executor.plan.operations import Memory, Number, Operation, Pointwise, View
+from ..executor.plan.operations import Operation, Pointwise
+from ..executor.plan.views import Memory, Number, View
 from ..formula import Formula, substitute, symbol
 from . import launches
 from .driver import driver

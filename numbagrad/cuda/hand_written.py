@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..executor.families.checks import subject_of
-from ..executor.plan.operations import Check, Kernel, Memory, View
+from ..executor.plan.operations import Check, Kernel
+from ..executor.plan.views import Memory, View
 from . import asserts, launches
 from .array import CudaArray
 from .driver import driver

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.plan.operations import Memory, Number, View
+from ..executor.plan.views import Memory, Number, View
 from ..kernels.pointwise.source import loaded_as
 from .driver import driver
 from .driver.source import Source

@@ -7,7 +7,8 @@ import functools
 import numpy as np
 
 from ..dtype import from_numpy as dtype_of
-from ..executor.plan.operations import Pointwise, Product, View
+from ..executor.plan.operations import Pointwise, Product
+from ..executor.plan.views import View
 from .driver import driver
 from .driver.source import Source
 from .kernels import matmul

@@ -22,7 +22,8 @@ from ..dtype import name_of
 from ..executor import capture
 from ..executor.families.checks import check_fractions
 from ..executor.plan.forms import contiguous
-from ..executor.plan.operations import Pointwise, view_of
+from ..executor.plan.operations import Pointwise
+from ..executor.plan.views import view_of
 from ..formula import (
     Formula,
     ceil,

@@ -9,8 +9,9 @@ import functools
 from typing import Any
 
 from ..dtype import from_numpy as dtype_of
-from ..executor.plan.operations import Pointwise, View
+from ..executor.plan.operations import Pointwise
 from ..executor.plan.spaces import merged
+from ..executor.plan.views import View
 from ..formula import Formula, print_numba
 from .driver import driver
 from .kernels import pointwise as texts

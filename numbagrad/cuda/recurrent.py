@@ -16,9 +16,9 @@ import numpy as np
 
 from ..dtype import from_numpy as dtype_of
 from ..executor.families.recurrent import CELLS, Backward, Cell, Forward, Steps
-from ..executor.plan.direct import view_of
 from ..executor.plan.forms import contiguous
 from ..executor.plan.operations import Pointwise, Product
+from ..executor.plan.views import view_of
 from ..formula import Formula, trace
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..codegen.template import renamed
 from ..dtype import from_numpy as dtype_of
-from ..executor.plan.operations import Memory, Reduce, View
+from ..executor.plan.operations import Reduce
 from ..executor.plan.reduction_launches import Space
+from ..executor.plan.views import Memory, View
 from ..formula import print_numba
 from .driver import driver
 from .driver.source import Source

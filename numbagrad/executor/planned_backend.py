@@ -23,8 +23,9 @@ from .families.conversion import program as conversion
 from .plan import result_forms
 from .plan.dtypes import code_of
 from .plan.forms import Form, contiguous, dense_of, with_sizes
-from .plan.operations import Pointwise, Product, Reduce, Rowwise, view_of
+from .plan.operations import Pointwise, Product, Reduce, Rowwise
 from .plan.spaces import around
+from .plan.views import view_of
 
 Array = Any
 Shape = tuple[int, ...]

@@ -13,17 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..executor.plan.operations import (
-    Array,
-    Memory,
-    Number,
-    Operation,
-    Pointwise,
-    Product,
-    Reduce,
-    Rowwise,
-    View,
-)
+from ..executor.plan.operations import Array, Operation, Pointwise, Product, Reduce, Rowwise
+from ..executor.plan.views import Memory, Number, View
 from ..executor.threads.pool import get_num_threads
 from ..ops.operators.program_call import ProgramCall
 from ..program import timing

@@ -23,7 +23,7 @@ from ..backend import home_of
 from ..executor import capture
 from ..executor.memory.arrays import new_array
 from ..executor.mode import NATIVE
-from ..executor.plan.operations import Memory
+from ..executor.plan.views import Memory
 from ..executor.threads.pool import get_num_threads
 from ..ops.views.join import cat
 from ..program.trace import Trace

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..backend import Backend
 from ..executor.plan.forms import dense_of
-from ..executor.plan.operations import Array, Call, Memory, Operation, View
+from ..executor.plan.operations import Array, Call, Operation
+from ..executor.plan.views import Memory, View
 from . import timing
 from .program import Program, _Python, as_view
 from .traced_values import root_of

@@ -12,17 +12,8 @@ from collections.abc import Sequence
 
 from ..executor.plan import cost
 from ..executor.plan.forms import contiguous
-from ..executor.plan.operations import (
-    Memory,
-    Operation,
-    Pointwise,
-    Product,
-    Reduce,
-    Rowwise,
-    View,
-    overlap,
-    with_views,
-)
+from ..executor.plan.operations import Operation, Pointwise, Product, Reduce, Rowwise, with_views
+from ..executor.plan.views import Memory, View, overlap
 from ..formula import Expression, Formula, symbol
 from ..formula.expression import substitute
 from .index import OperationIndex

@@ -17,7 +17,8 @@ from ..codegen.record import Record, row_of, size_of
 from ..executor.cache import library
 from ..executor.plan.launch import Launch
 from ..executor.plan.lowering import lower, lower_single, lowers
-from ..executor.plan.operations import Array, Memory, Operation, Product, View, moved
+from ..executor.plan.operations import Array, Operation, Product, moved
+from ..executor.plan.views import Memory, View
 from ..kernels.launches import bundle_layout as layout
 from ..kernels.matmul import layout as matmul_layout
 

@@ -15,16 +15,8 @@ import numpy as np
 from ..executor.families import nll_loss as class_loss
 from ..executor.families.reduction import Reduction, ReductionProgram
 from ..executor.families.rowwise import RowDefinition
-from ..executor.plan.operations import (
-    Kernel,
-    Memory,
-    Operation,
-    Pointwise,
-    Product,
-    Reduce,
-    Rowwise,
-    View,
-)
+from ..executor.plan.operations import Kernel, Operation, Pointwise, Product, Reduce, Rowwise
+from ..executor.plan.views import Memory, View
 from ..formula import Expression, Formula
 from .rows import joining, reduced_space
 

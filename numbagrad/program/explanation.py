@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from ..executor.cache import library
 from ..executor.cache.library import Kernel
 from ..executor.plan.lowering import lower
-from ..executor.plan.operations import Call, Memory, Operation, View, moved
+from ..executor.plan.operations import Call, Operation, moved
+from ..executor.plan.views import Memory, View
 from .drawing import Band, Box, draw
 from .program import Program
 from .work import flops, space

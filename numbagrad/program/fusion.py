@@ -10,15 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..executor.plan import cost
-from ..executor.plan.operations import (
-    Memory,
-    Operand,
-    Operation,
-    Pointwise,
-    View,
-    may_raise,
-    overlap,
-)
+from ..executor.plan.operations import Operation, Pointwise, may_raise
+from ..executor.plan.views import Memory, Operand, View, overlap
 from ..formula import Formula, as_boolean, symbol
 from ..formula.expression import Expression, postorder, substitute
 from .blocks import apart, recomputed

@@ -10,17 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..executor.plan import cost
-from ..executor.plan.operations import (
-    Memory,
-    Operation,
-    Pointwise,
-    Product,
-    RowLoop,
-    View,
-    may_raise,
-    moved,
-    overlap,
-)
+from ..executor.plan.operations import Operation, Pointwise, Product, RowLoop, may_raise, moved
+from ..executor.plan.views import Memory, View, overlap
 from .bundles import Group
 from .work import flops
 

@@ -12,17 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ..executor.plan.formula_kernels import is_guarded
-from ..executor.plan.operations import (
-    Call,
-    Memory,
-    Opaque,
-    Operation,
-    Pointwise,
-    Product,
-    View,
-    covers,
-    renamed,
-)
+from ..executor.plan.operations import Call, Opaque, Operation, Pointwise, Product, renamed
+from ..executor.plan.views import Memory, View, covers
 from ..executor.user_kernels.overwriting import may_overwrite
 
 

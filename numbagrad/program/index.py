@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..executor.plan.operations import Memory, Operation, View, may_raise, overlap, renamed
+from ..executor.plan.operations import Operation, may_raise, renamed
+from ..executor.plan.views import Memory, View, overlap
 
 _Touched = dict[Memory, dict[int, list[View]]]
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..executor.plan.operations import Memory, Pointwise, View
+from ..executor.plan.operations import Pointwise
+from ..executor.plan.views import Memory, View
 from ..executor.threads import pool
 from ..formula import Formula, symbol, trace
 from .program import Program

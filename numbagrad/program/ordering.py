@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ..executor.plan.operations import Memory
+from ..executor.plan.views import Memory
 
 
 def scheduled(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..executor.plan.operations import Memory
+from ..executor.plan.views import Memory
 
 #: Alignment of the blocks in the arena, in bytes: a line of the cache.
 ALIGNMENT = 64

@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from ..executor.plan.operations import Memory, Operation, Pointwise, Product, View, covers, overlap
+from ..executor.plan.operations import Operation, Pointwise, Product
+from ..executor.plan.views import Memory, View, covers, overlap
 from .index import OperationIndex
 
 #: Depth up to which the terms of a sum share a launch. C is then read and written once for all of

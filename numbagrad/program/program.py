@@ -22,18 +22,9 @@ from ..executor.families.indexing import view_at
 from ..executor.memory.buffers import maker_like
 from ..executor.plan.launch import Launch
 from ..executor.plan.lowering import lower
-from ..executor.plan.operations import (
-    Array,
-    Call,
-    Check,
-    Memory,
-    Number,
-    Operation,
-    View,
-    is_check,
-    mapped,
-)
+from ..executor.plan.operations import Array, Call, Check, Operation, is_check
 from ..executor.plan.sharing import extent
+from ..executor.plan.views import Memory, Number, View, mapped
 from ..executor.threads.forking import let_go, new_lock, restore
 from ..kernels.launches.program_layout import Launch as LaunchRow
 from ..kernels.launches.program_layout import MayFail, Patch, ProgramTable

@@ -12,7 +12,8 @@ import dataclasses
 from collections.abc import Collection, Sequence
 
 from ..executor.plan import cost
-from ..executor.plan.operations import Memory, Operation, Pointwise, Product, View, covers
+from ..executor.plan.operations import Operation, Pointwise, Product
+from ..executor.plan.views import Memory, View, covers
 from ..executor.threads import pool
 from ..kernels.matmul.layout import UNIT_ROWS, WIDE_FROM_ROWS
 from .index import OperationIndex

@@ -16,8 +16,9 @@ from ..executor.cache import library
 from ..executor.memory.buffers import stream_bytes
 from ..executor.plan.launch import Launch
 from ..executor.plan.lowering import lowers
-from ..executor.plan.operations import Input, Memory, RowLoop, View, numbered_apart
+from ..executor.plan.operations import Input, RowLoop
 from ..executor.plan.stages import Cut, Work
+from ..executor.plan.views import Memory, View, numbered_apart
 from ..kernels import layout
 from ..kernels.pointwise.source import BLOCK, is_short
 from ..kernels.pointwise.source import Operand as KernelOperand

@@ -20,15 +20,14 @@ from ..executor.plan.forms import contiguous
 from ..executor.plan.operations import (
     Input,
     Kernel,
-    Memory,
     Operation,
     Pointwise,
     Reduce,
     RowLoop,
     Rowwise,
     Total,
-    View,
 )
+from ..executor.plan.views import Memory, View
 from ..formula import Expression, constant, symbol, where
 from ..formula.expression import postorder, substitute
 from ..kernels.rowwise.rows import ClassKind

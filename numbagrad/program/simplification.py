@@ -12,16 +12,13 @@ from ..dtype import from_numpy as dtype_of
 from ..executor.plan.operations import (
     Call,
     Check,
-    Memory,
     Operation,
     Pointwise,
-    View,
-    covers,
     is_check,
     may_raise,
-    overlap,
     renamed,
 )
+from ..executor.plan.views import Memory, View, covers, overlap
 from ..formula import constant
 from ..formula.expression import Expression
 

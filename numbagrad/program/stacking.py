@@ -12,18 +12,8 @@ import dataclasses
 from collections.abc import Sequence
 
 from ..executor.plan import cost
-from ..executor.plan.operations import (
-    Memory,
-    Operation,
-    Pointwise,
-    Product,
-    Reduce,
-    RowLoop,
-    View,
-    covers,
-    overlap,
-    with_views,
-)
+from ..executor.plan.operations import Operation, Pointwise, Product, Reduce, RowLoop, with_views
+from ..executor.plan.views import Memory, View, covers, overlap
 from .index import OperationIndex
 from .work import flops
 

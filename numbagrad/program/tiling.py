@@ -16,19 +16,16 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from ..executor.plan import cost
 from ..executor.plan.forms import with_sizes
 from ..executor.plan.operations import (
-    Memory,
     Operation,
     Pointwise,
     Product,
     Reduce,
     RowLoop,
     Total,
-    View,
-    bytes_of,
     may_raise,
-    overlap,
     with_views,
 )
+from ..executor.plan.views import Memory, View, bytes_of, overlap
 from ..formula import Formula, symbol
 from .bundles import Chain, Tile
 from .index import Touched

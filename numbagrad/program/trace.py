@@ -30,18 +30,14 @@ from ..executor.plan.operations import (
     Call,
     Check,
     Kernel,
-    Memory,
-    Number,
     Opaque,
     Operation,
     Pointwise,
     Product,
     Reduce,
     Rowwise,
-    View,
-    mapped,
-    views_in,
 )
+from ..executor.plan.views import Memory, Number, View, mapped, views_in
 from ..executor.user_kernels import numba_function
 from ..native.interpreter import thread_state
 from ..number_range import check_bits, wrapped_number

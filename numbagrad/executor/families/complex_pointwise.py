@@ -33,9 +33,10 @@ from ..plan import result_forms
 from ..plan.dtypes import ComplexRules
 from ..plan.forms import Form, spread
 from ..plan.formula_kernels import GRAIN, guard_of, kernel_source, pair_source
-from ..plan.operations import Pointwise, view_of
+from ..plan.operations import Pointwise
 from ..plan.sharing import separate
 from ..plan.spaces import merged, operand_word, pointwise_words
+from ..plan.views import view_of
 from ..threads.pool import pool_address
 from .complex_parts import from_parts
 from .pointwise import is_operand

@@ -25,8 +25,9 @@ from ..cache import library
 from . import lowering, result_forms
 from .dtypes import DtypeRules, code_of
 from .launch import Launch
-from .operations import Array, Operation, Pointwise, Product, Reduce, Rowwise, View, view_of
+from .operations import Array, Operation, Pointwise, Product, Reduce, Rowwise
 from .sharing import separate
+from .views import View, view_of
 
 
 def run(operation: Operation) -> None:

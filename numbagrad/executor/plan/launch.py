@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .operations import Memory
+from .views import Memory
 
 
 @dataclasses.dataclass

@@ -25,24 +25,11 @@ from ..threads import pool
 from ..user_kernels import numba_function
 from .formula_kernels import GRAIN, is_guarded, kernel_source, told_apart
 from .launch import Launch
-from .operations import (
-    Check,
-    Kernel,
-    Memory,
-    Number,
-    Opaque,
-    Operand,
-    Operation,
-    Pointwise,
-    Product,
-    Reduce,
-    Rowwise,
-    View,
-    numbered_apart,
-)
+from .operations import Check, Kernel, Opaque, Operation, Pointwise, Product, Reduce, Rowwise
 from .product_kernels import kernel_of
 from .reduction_launches import lower_reduction, lower_rowwise
 from .spaces import merged, operand_word, pointwise_words
+from .views import Memory, Number, Operand, View, numbered_apart
 
 Shape = tuple[int, ...]
 Lowering = Callable[[Any], list[Launch]]

@@ -17,8 +17,9 @@ from ...dtype import from_numpy as dtype_of
 from ...kernels.reduction import layout
 from ...kernels.rowwise import scan as rowwise
 from .launch import Launch
-from .operations import Memory, Reduce, Rowwise, View
+from .operations import Reduce, Rowwise
 from .spaces import around, merged
+from .views import Memory, View
 
 
 class Run(NamedTuple):

@@ -24,7 +24,8 @@ from ...executor.cache import library
 from ...executor.pair import Kept, described, signature_of
 from ...executor.plan.forms import Form
 from ...executor.plan.lowering import lower
-from ...executor.plan.operations import Array, Call, Memory, Operation, Pointwise, View, renamed
+from ...executor.plan.operations import Array, Call, Operation, Pointwise, renamed
+from ...executor.plan.views import Memory, View
 from ...program.abstract_trace import AbstractTrace, CannotTrace
 from ...program.decomposition import in_primitives
 from ...program.fusion import optimise
