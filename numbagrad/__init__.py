@@ -223,8 +223,8 @@ _find, __dir__ = _lazy_names(
         "Future": ".futures",
         **dict.fromkeys(
             (
-                "_chunk_cat", "_native_batch_norm_legit", "_unsafe_masked_index",
-                "_unsafe_masked_index_put_accumulate",
+                "_chunk_cat", "_native_batch_norm_legit", "_sample_dirichlet",
+                "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate",
             ),
             ".aten_functions",
         ),

@@ -26,7 +26,7 @@ from .tensor import Tensor
 
 __all__ = [
     "_batch_norm_with_update", "_chunk_cat", "_log_softmax_backward_data",
-    "_native_batch_norm_legit", "_safe_softmax", "_softmax_backward_data",
+    "_native_batch_norm_legit", "_safe_softmax", "_sample_dirichlet", "_softmax_backward_data",
     "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "_upsample_bicubic2d_aa",
     "_upsample_bilinear2d_aa", "index", "max_pool2d_with_indices_backward",
     "max_pool3d_with_indices_backward", "native_dropout_backward", "slice",
@@ -119,6 +119,22 @@ def _log_softmax_backward_data(
     """The gradient of what ``log_softmax`` was given, from its result."""
     made = grad_output - exp(output) * grad_output.sum(dim, keepdim=True)
     return made.to(input_dtype)
+
+
+# --- random numbers -------------------------------------------------------------------------------
+
+
+def _sample_dirichlet(concentration: Tensor, generator: None = None) -> Tensor:
+    """Samples (..., K) of the Dirichlet distributions of concentrations (..., K).
+
+    Raises:
+        NotImplementedError: for a generator: numbers are those of the default one.
+    """
+    if generator is not None:
+        raise NotImplementedError("_sample_dirichlet draws from the default generator alone")
+    from .distributions.sampling import dirichlet  # few programs sample such
+
+    return dirichlet(concentration)
 
 
 # --- layers ---------------------------------------------------------------------------------------

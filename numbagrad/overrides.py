@@ -8,8 +8,10 @@ has a ``__torch_function__`` and asks that instead (``torch_function.py``).
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 from .dispatch import layers
@@ -29,6 +31,9 @@ from .torch_function import (
 __all__ = [
     "TorchFunctionMode",
     "enable_reentrant_dispatch",
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
     "get_default_nowrap_functions",
     "handle_torch_function",
     "has_torch_function",
@@ -166,6 +171,56 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
 def is_tensor_like(inp: Any) -> bool:
     """Whether it is a Tensor, or an object whose class has a ``__torch_function__``."""
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
+
+
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions that classes and modes are asked about, by the module or class they are in.
+
+    Of a property it is the function that reads it, ``Tensor.shape.__get__``.
+    """
+    from .dispatch import public_names
+
+    found: dict[Any, list[Callable[..., Any]]] = {}
+    for owner, _, value in public_names.positions():
+        function = value.__get__ if isinstance(value, property) else value
+        found.setdefault(owner, []).append(function)
+    return found
+
+
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """The public functions of the namespace, and of Tensor, that nobody is asked about."""
+    import numbagrad
+
+    asked: set[Any] = {
+        function
+        for functions in get_overridable_functions().values()
+        for function in functions
+        if isinstance(function, FunctionType)
+    }
+    candidates = [*vars(numbagrad).values(), *vars(Tensor).values()]
+    found: set[Any] = {x for x in candidates if isinstance(x, FunctionType)}
+    return found - asked
+
+
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
+    """For each function that classes are asked about one with its parameters, which returns -1."""
+    return {
+        function: _returning_minus_one(function)
+        for functions in get_overridable_functions().values()
+        for function in functions
+        if isinstance(function, FunctionType)
+    }
+
+
+def _returning_minus_one(function: Callable[..., Any]) -> Callable[..., int]:
+    def override(*arguments: Any, **keywords: Any) -> int:
+        signature.bind(*arguments, **keywords)
+        return -1
+
+    signature = inspect.signature(function)
+    vars(override)["__signature__"] = signature
+    override.__name__ = function.__name__
+    return override
 
 
 def is_tensor_method_or_property(func: Any) -> bool:

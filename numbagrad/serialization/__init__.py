@@ -26,12 +26,17 @@ DEFAULT_PROTOCOL = 2
 
 _LOCATIONS = ("default_restore_location", "location_tag", "register_package")
 _SAFE = ("add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals")
+_OPTIONS = (
+    "LoadEndianness", "SourceChangeWarning", "get_default_load_endianness",
+    "get_default_mmap_options", "set_default_load_endianness", "set_default_mmap_options",
+)  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         **dict.fromkeys(_LOCATIONS, ".locations"),
         **dict.fromkeys(_SAFE, ".safe"),
+        **dict.fromkeys(_OPTIONS, ".options"),
         "StorageType": ".storages",
         "safetensors": ".safetensors",
     },

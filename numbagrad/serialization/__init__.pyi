@@ -17,6 +17,12 @@ from ..lazy import lazy_names
 from numbagrad.serialization.locations import location_tag as location_tag
 from numbagrad.serialization.locations import register_package as register_package
 from numbagrad.serialization.locations import restore as _default_restore_location
+from numbagrad.serialization.options import LoadEndianness as LoadEndianness
+from numbagrad.serialization.options import SourceChangeWarning as SourceChangeWarning
+from numbagrad.serialization.options import get_default_load_endianness as get_default_load_endianness
+from numbagrad.serialization.options import get_default_mmap_options as get_default_mmap_options
+from numbagrad.serialization.options import set_default_load_endianness as set_default_load_endianness
+from numbagrad.serialization.options import set_default_mmap_options as set_default_mmap_options
 from numbagrad.serialization.safe import add_safe_globals as add_safe_globals
 from numbagrad.serialization.safe import clear_safe_globals as clear_safe_globals
 from numbagrad.serialization.safe import get_safe_globals as get_safe_globals
@@ -33,6 +39,7 @@ default_restore_location = _default_restore_location
 DEFAULT_PROTOCOL = 2
 _LOCATIONS = ('default_restore_location', 'location_tag', 'register_package')
 _SAFE = ('add_safe_globals', 'clear_safe_globals', 'get_safe_globals', 'safe_globals')
+_OPTIONS = ('LoadEndianness', 'SourceChangeWarning', 'get_default_load_endianness', 'get_default_mmap_options', 'set_default_load_endianness', 'set_default_mmap_options')
 def save(obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any=..., pickle_protocol: int=..., _use_new_zipfile_serialization: bool=..., _disable_byteorder_record: bool=...) -> None:
     ...
 def load(f: str | os.PathLike[str] | IO[bytes], map_location: Any=..., pickle_module: Any=..., *, weights_only: bool | None=..., mmap: bool | None=..., **pickle_load_args: Any) -> Any:

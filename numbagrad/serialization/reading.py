@@ -16,6 +16,7 @@ from typing import Any
 
 from . import legacy, locations, safe, torch_names
 from .archive import Archive, Content, FileContent
+from .options import order_of_old_files
 from .storages import StoredMemory, elements_of, swapped
 from .unpickler import ClosedUnpickler
 from .values import check
@@ -87,7 +88,7 @@ def load_archive(
         )
     if "data.pkl" not in archive:
         raise RuntimeError(f"load: {name} is no checkpoint: it has no data.pkl")
-    order = archive.read("byteorder") if "byteorder" in archive else b"little"
+    order = archive.read("byteorder") if "byteorder" in archive else order_of_old_files()
     if order not in (b"little", b"big"):
         raise RuntimeError(f"load: {name} is damaged: the byte order {order!r} is unknown")
     restore = locations.restorer(map_location)

@@ -216,6 +216,25 @@ def test_torchvision():
     assert transform(torch.ones(1, 8, 8)).tolist() == torch.ones(1, 4, 4).tolist()
 
 
+def test_torchvisions_transforms_of_bytes():
+    from torchvision import tv_tensors
+    from torchvision.transforms import v2
+
+    image = torch.arange(3 * 8 * 8).view(3, 8, 8).to(torch.uint8)
+    resized = v2.functional.resize(image, [4, 4], antialias=True)
+    assert resized.dtype is torch.uint8  # as torch and Pillow round
+    assert resized[0].tolist() == [[7, 9, 11, 12], [21, 23, 25, 26], [37, 39, 41, 42],
+                                   [51, 53, 55, 56]]  # fmt: skip
+    boxes = tv_tensors.BoundingBoxes([[0, 0, 4, 2]], format="XYXY", canvas_size=(8, 8))
+    both = v2.Compose([v2.Resize((16, 16)), v2.RandomHorizontalFlip(1.0)])
+    shown, moved = both(tv_tensors.Image(image), boxes)
+    assert shown.shape == (3, 16, 16) and moved.tolist() == [[8, 0, 16, 4]]
+    turn = v2.Compose(
+        [v2.RandomRotation(20), v2.AugMix(), v2.RandomPerspective(p=1.0), v2.ToDtype(torch.float32)]
+    )
+    assert turn(image).shape == (3, 8, 8)
+
+
 def test_torchvisions_feature_extraction():
     from torchvision.models import resnet18
     from torchvision.models.feature_extraction import create_feature_extractor

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...dispatch.policies import autocasts
+from ...executor import capture
 from ...executor.families import indexing
 from ...executor.families import interpolation as nearest
 from ...executor.memory.arrays import constant_beside, filled_like
@@ -159,7 +160,9 @@ def resampled(
         RuntimeError: for sizes without elements.
     """
     sizes = input._array.shape[2:]
-    refuse_kinds("interpolate", input, "bic" if mode.startswith("nearest") else "biuc")
+    takes_bytes = mode in ("nearest", "nearest-exact", "bilinear", "bicubic")
+    if not (takes_bytes and input._array.dtype == np.uint8):
+        refuse_kinds("interpolate", input, "biuc")
     if 0 in sizes or (counts and min(counts) <= 0):
         raise RuntimeError(
             "interpolate: Input and output sizes should be greater than 0, but got input "
@@ -331,10 +334,48 @@ def _bands(grid: Grid, dim: int, dtype: Any, adjoint: bool) -> nearest.Bands:
     return nearest.bands_of(matrix.T if adjoint else matrix)
 
 
+#: Bits of the largest weight of an image of bytes, and the most that any weight is shifted by.
+_WEIGHT_BITS, _MOST_PRECISE = 15, 22
+
+
+@functools.lru_cache(maxsize=256)
+def _byte_bands(grid: Grid, dim: int) -> tuple[nearest.Bands, int]:
+    """The weights of one dimension in whole numbers of 16 bits, and the bits behind the point."""
+    step = grid.steps()[dim]
+    matrix = _weights(grid, grid.sizes[dim], grid.counts[dim], step, np.float64)
+    largest = float(matrix.max())
+    bits = 0
+    while bits < _MOST_PRECISE and int(0.5 + largest * 2 ** (bits + 1)) < 2**_WEIGHT_BITS:
+        bits += 1
+    scaled = matrix * 2.0**bits
+    return nearest.bands_of(np.trunc(scaled + np.copysign(0.5, scaled))), bits
+
+
+def _resampled_bytes(array: Array, grid: Grid) -> Array:
+    """Images (N, C, H, W) of uint8, rounded to such after each dimension, as in torch and Pillow.
+
+    Sums of whole numbers are exact in float64. A dimension whose size stays is left as it is.
+    """
+    made = array.astype(np.float64)
+    for dim in (1, 0):
+        if grid.sizes[dim] == grid.counts[dim]:
+            continue
+        bands, bits = _byte_bands(grid, dim)
+        made = nearest.weighted(made, dim + 2, bands)
+        made += 2.0 ** (bits - 1)
+        made *= 2.0**-bits
+        np.floor(made, out=made)
+        np.clip(made, 0, 255, out=made)
+    return made.astype(np.uint8)
+
+
 def _resampled(array: Array, grid: Grid, adjoint: bool) -> Array:
     """The new elements; or, as the adjoint, for each old element the sum over where it went."""
     if grid.mode not in _LINEAR:
         return _nearest(array, grid, adjoint)
+    if array.dtype == np.uint8:
+        made: Array = capture.call(_resampled_bytes, array, grid)
+        return made
     rank = len(grid.sizes)
     # A line of the last dimension is read element by element: as long as there are few.
     grows = (math.prod(grid.counts) > math.prod(grid.sizes)) != adjoint

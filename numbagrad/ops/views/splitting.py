@@ -18,7 +18,7 @@ from ...executor.plan.forms import with_sizes
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import after_samples, stacked
 from ...transforms.tangents import multilinear
-from ..arguments.kinds import Ints, takes
+from ..arguments.kinds import NOT_GIVEN, Ints, takes
 from ..arguments.shapes import as_int, dimension, sizes_of
 from ..methods.registry import method
 from ..operators.tensor_operator import TensorOperator
@@ -211,9 +211,30 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 @method()
-@takes("input: Tensor, indices_or_sections: int | Ints | Tensor, dim?: int")
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of one dimension: so many of nearly equal size, or cut at the given indices."""
+@takes(
+    "input: Tensor, indices_or_sections: int | Ints | Tensor, dim?: int",
+    "input: Tensor, sections: int, dim?: int",
+    "input: Tensor, indices: Ints, dim?: int",
+)
+def tensor_split(
+    input: Tensor,
+    indices_or_sections: Any = NOT_GIVEN,
+    dim: int = 0,
+    *,
+    indices: Any = NOT_GIVEN,
+    sections: Any = NOT_GIVEN,
+) -> tuple[Tensor, ...]:
+    """Pieces of one dimension: so many of nearly equal size, or cut at the given indices.
+
+    ``indices`` and ``sections`` are other names of ``indices_or_sections``, of which one is given.
+    """
+    given_as = [x for x in (indices_or_sections, indices, sections) if x is not NOT_GIVEN]
+    if len(given_as) != 1:
+        raise TypeError(
+            "tensor_split() received an invalid combination of arguments: one of 'indices', "
+            f"'sections' and 'indices_or_sections' is to be given, not {len(given_as)} of them"
+        )
+    (indices_or_sections,) = given_as
     if input._array.ndim == 0:
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
@@ -234,11 +255,11 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
             )
         indices_or_sections = given.tolist()
     if isinstance(indices_or_sections, int):
-        sections = indices_or_sections
-        if sections <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
-        small, larger = divmod(total, sections)
-        cuts = [k * small + min(k, larger) for k in range(1, sections)]
+        count = indices_or_sections
+        if count <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {count}")
+        small, larger = divmod(total, count)
+        cuts = [k * small + min(k, larger) for k in range(1, count)]
     else:
         cuts = list(indices_or_sections)
     edges = [0, *cuts, total]
