@@ -243,3 +243,16 @@ def test_torchvisions_detection():
     sum(losses.values()).backward()
     found = [losses[f"loss_{name}"].item() for name in ("classifier", "box_reg", "objectness")]
     assert found == pytest.approx([1.1012, 0.3593, 0.6938], abs=2e-4)
+
+
+def test_ptflops_sees_the_operators_of_torchs_dispatcher():
+    from ptflops import get_model_complexity_info
+
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Linear(128, 10),
+    )  # fmt: skip
+    counted = get_model_complexity_info(
+        model, (3, 8, 8), as_strings=False, print_per_layer_stat=False, backend="aten"
+    )
+    assert counted == (15626, 1530)  # as with torch

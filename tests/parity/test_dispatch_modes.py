@@ -156,6 +156,12 @@ NAMED = {
     "linear": (lambda T, x, y, z: T.nn.functional.linear(x, y, z), (3, 4), (5, 4), (5,)),
     "reductions": (lambda T, x: x.sum(1) + x.mean((0, 1)) + x.amax(1) + x.var(1), (3, 4)),
     "softmax": (lambda T, x: x.softmax(1), (3, 4)),
+    "convolution": (
+        lambda T, *x: T.nn.functional.conv2d(*x, stride=2, padding=1),
+        (1, 2, 5, 5),
+        (3, 2, 3, 3),
+        (3,),
+    ),
     "in place": (lambda T, x: x.clone().add_(1).mul_(2), (3, 4)),
 }
 #: What comes past our modes, or is done in another way: views, gradients that are copied.

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...backend import foreign
+from ...dispatch import interception
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
 from ...executor import capture
@@ -406,7 +407,8 @@ def _call(
     plain, and_bias = operators
     if bias is None:
         return plain(input, weight, geometry)
-    if capture.active is not None or is_transformed((input, weight, bias)):
+    apart = capture.active is not None and not interception.sees_all()
+    if apart or is_transformed((input, weight, bias)):
         made: Tensor = plain(input, weight, geometry)
         return made + bias.reshape(-1, *[1] * (made.ndim - 2))
     return and_bias(input, weight, bias, geometry._replace(biases=bias._array.size))
