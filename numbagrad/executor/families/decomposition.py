@@ -1,4 +1,4 @@
-"""Cholesky factors and QR decompositions of stacks of matrices of real floats, on ndarrays.
+"""Cholesky, LDL and QR decompositions of stacks of matrices of real floats, on ndarrays.
 
 Called by ``ops/linear_algebra/``. One or two launches of
 ``kernels/linear_algebra/decomposition.py`` make a result, whose matrices have their columns in a
@@ -45,6 +45,21 @@ def cholesky(array: Array) -> tuple[Array, Array]:
     words = made, orders, n, *words_of(array)
     _kernel("factor", array.dtype).launch(math.prod(array.shape[:-2]), grain(n**3), *words)
     return made.swapaxes(-1, -2), orders
+
+
+def symmetric(array: Array) -> tuple[Array, Array, Array]:
+    """L and D of symmetric matrices (..., n, n) in one array, pivots, and first zeros of D.
+
+    Of the matrices the lower triangles are read; the numbers are int32, as LAPACK's ``sytf2`` has
+    them, and count from 1.
+    """
+    n = array.shape[-1]
+    made = np.empty(array.shape, array.dtype)
+    pivots = np.empty(array.shape[:-1], np.int32)
+    zeros = np.empty(array.shape[:-2], np.int32)
+    words = made, pivots, zeros, n, *words_of(array)
+    _kernel("pivot", array.dtype).launch(math.prod(array.shape[:-2]), grain(n**3), *words)
+    return made.swapaxes(-1, -2), pivots, zeros
 
 
 def _packed(array: Array) -> tuple[Array, Array]:

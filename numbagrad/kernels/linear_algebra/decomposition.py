@@ -64,6 +64,19 @@ class Orthogonal(Arguments):
     scale_column = Word()
 
 
+class Pivoted(Arguments):
+    """Steps count elements."""
+
+    packed = Elements(element)  # (stack, n, n): D in blocks on the diagonal, and L below it
+    pivots = Elements(int32)  # (stack, n)
+    zeros = Elements(int32)  # (stack): the first zero of D, from 1, or 0
+    size = Word()
+    source = Word()  # address of matrices, of which the lower triangles are read
+    stack = Word()
+    row = Word()
+    column = Word()
+
+
 @kernel(variants=REALS, takes=Factored)
 def factor(args, lo, hi):
     """Cholesky factors."""
@@ -195,3 +208,111 @@ def multiply_reflections(args, lo, hi):
             for i in range(j + 1, rows):
                 store(own, i, -scale * load(own, i, element), element)
             store(own, j, 1 - scale, element)
+
+
+#: The share of a column's largest element that a pivot has to have (Bunch and Kaufman, 1977).
+_SHARE = (1 + 17**0.5) / 8
+
+
+@subroutine
+def _largest(x, first, end, step, element):
+    """The place of the largest of elements that are ``step`` apart, the first of equal ones."""
+    most, place = element(-1), first
+    for i in range(first, end):
+        value = absolute(load(x, i * step, element))
+        if value > most:
+            most, place = value, i
+    return place
+
+
+@subroutine
+def _exchange(matrix, here, other, n, element):
+    """Exchange two rows and the same columns of what is left, of which the lower half is kept."""
+    for i in range(other + 1, n):
+        value = load(matrix, here * n + i, element)
+        store(matrix, here * n + i, load(matrix, other * n + i, element), element)
+        store(matrix, other * n + i, value, element)
+    for i in range(here + 1, other):
+        value = load(matrix, here * n + i, element)
+        store(matrix, here * n + i, load(matrix, i * n + other, element), element)
+        store(matrix, i * n + other, value, element)
+    value = load(matrix, here * n + here, element)
+    store(matrix, here * n + here, load(matrix, other * n + other, element), element)
+    store(matrix, other * n + other, value, element)
+
+
+@kernel(variants=REALS, takes=Pivoted)
+def pivot(args, lo, hi):
+    """L and D of symmetric matrices, with the pivots of LAPACK's ``sytf2``."""
+    given = Pivoted(args)
+    n = given.size
+    for matrix in range(lo, hi):
+        packed = given.packed + matrix * n * n * item
+        pivots = given.pivots + matrix * n * 4
+        source = given.source + matrix * given.stack * item
+        for j in range(n):
+            for i in range(n):
+                value = element(0)
+                if i >= j:
+                    value = load(source, i * given.row + j * given.column, element)
+                store(packed, j * n + i, value, element)
+        zero, k = 0, 0
+        while k < n:
+            first = packed + k * n * item
+            own, most, row = absolute(load(first, k, element)), element(0), k
+            if k + 1 < n:
+                row = _largest(first, k + 1, n, 1, element)
+                most = absolute(load(first, row, element))
+            other, rows = k, 1
+            if not (own > 0 or most > 0):
+                if zero == 0:
+                    zero = k + 1
+                store(pivots, k, int32(k + 1), int32)
+                k += 1
+                continue
+            if not own >= element(_SHARE) * most:
+                place = _largest(packed + row * item, k, row, n, element)
+                others = absolute(load(packed, place * n + row, element))
+                if row + 1 < n:
+                    place = _largest(packed + row * n * item, row + 1, n, 1, element)
+                    others = max(others, absolute(load(packed, row * n + place, element)))
+                if not own >= element(_SHARE) * most * (most / others):
+                    other = row
+                    if not absolute(load(packed, row * n + row, element)) >= (
+                        element(_SHARE) * others
+                    ):
+                        rows = 2
+            last = k + rows - 1
+            if other != last:
+                _exchange(packed, last, other, n, element)
+                if rows == 2:
+                    value = load(first, k + 1, element)
+                    store(first, k + 1, load(first, other, element), element)
+                    store(first, other, value, element)
+            if rows == 1:
+                divisor = load(first, k, element)
+                for j in range(k + 1, n):
+                    factor_of = load(first, j, element) / divisor
+                    subtract(packed + j * n * item, first, factor_of, j, n, element)
+                for i in range(k + 1, n):
+                    store(first, i, load(first, i, element) / divisor, element)
+                store(pivots, k, int32(other + 1), int32)
+            else:
+                second = first + n * item
+                across = load(first, k + 1, element)
+                one = load(second, k + 1, element) / across
+                two = load(first, k, element) / across
+                scale = element(1) / (one * two - element(1)) / across
+                for j in range(k + 2, n):
+                    beside = packed + j * n * item
+                    a, b = load(first, j, element), load(second, j, element)
+                    of_first = scale * (one * a - b)
+                    of_second = scale * (two * b - a)
+                    subtract(beside, first, of_first, j, n, element)
+                    subtract(beside, second, of_second, j, n, element)
+                    store(first, j, of_first, element)
+                    store(second, j, of_second, element)
+                store(pivots, k, int32(-other - 1), int32)
+                store(pivots, k + 1, int32(-other - 1), int32)
+            k += rows
+        store(given.zeros, matrix, int32(zero), int32)

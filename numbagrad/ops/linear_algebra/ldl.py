@@ -1,9 +1,9 @@
 """Decompositions ``A = L D L^T`` of symmetric and Hermitian matrices that are not definite.
 
-NumPy does not show LAPACK's decomposition, so it is computed here, one matrix after another. Pivots
-are chosen as by Bunch and Kaufman, *Some stable methods for calculating inertia and solving
-symmetric linear systems* (1977), which is what LAPACK's ``sytf2`` and ``hetf2`` do: D has blocks of
-one and of two rows. As in torch there are no gradients.
+NumPy does not show LAPACK's decomposition: a kernel computes that of real matrices, and complex
+ones are decomposed here, one after another. Pivots are chosen as by Bunch and Kaufman, *Some stable
+methods for calculating inertia and solving symmetric linear systems* (1977), which is what LAPACK's
+``sytf2`` and ``hetf2`` do: D has blocks of one and of two rows. As in torch there are no gradients.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 from ... import return_types
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
+from ...executor.families import decomposition
+from ...executor.families.elimination import is_here
 from ...tensor import Tensor
 from ...transforms.batching import stacked
 from ..arguments.shapes import common_shape
@@ -97,6 +99,8 @@ def _decompose(matrix: Array, hermitian: bool) -> tuple[Array, Array, int]:
 
 
 def _factor_forward(array: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+    if is_here(array):
+        return decomposition.symmetric(array)
     leading, n = array.shape[:-2], array.shape[-1]
     flat = array.reshape(math.prod(leading), n, n)
     conjugated = hermitian and array.dtype.kind == "c"

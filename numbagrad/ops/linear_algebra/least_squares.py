@@ -239,23 +239,21 @@ def _samples_of_lstsq(operator: Any, size: int, arguments: Any, mapped: Any) -> 
     return operator(*aligned_stacks((A, B), (True, mapped[1])), rcond)
 
 
-def _by_matrix(grad: Any, A: Tensor, B: Tensor, rcond: float) -> Any:
-    if grad[0] is None:
+def _by_matrix(grad: Any, A: Tensor, B: Tensor, shared: Any) -> Any:
+    if shared is None:
         return None
-    P = _pinv(A, 0.0, rcond, False)
-    return sum_to_size(_pinv_gradient(grad[0] @ adjoint(B), A, P), A._array.shape)
+    return sum_to_size(_pinv_gradient(grad[0] @ adjoint(B), A, shared), A._array.shape)
 
 
-def _by_right(grad: Any, A: Tensor, B_shape: Any, rcond: float) -> Any:
-    if grad[0] is None:
-        return None
-    return sum_to_size(adjoint(_pinv(A, 0.0, rcond, False)) @ grad[0], B_shape)
+def _by_right(grad: Any, B_shape: Any, shared: Any) -> Any:
+    return None if shared is None else sum_to_size(adjoint(shared) @ grad[0], B_shape)
 
 
 _lstsq = TensorOperator(
     "linalg_lstsq",
     lambda A, B, rcond: _lstsq_forward(A, B, rcond),
     {"A": _by_matrix, "B": _by_right},
+    shared=lambda grad, A, rcond: None if grad[0] is None else _pinv(A, 0.0, rcond, False),
     batch=_samples_of_lstsq,
 )
 

@@ -192,11 +192,12 @@ _cholesky_solve = TensorOperator(
     "cholesky_solve",
     lambda B, L, upper: _by_factor(B, L, upper),
     {
-        "B": lambda grad, B_shape, L, upper: sum_to_size(_cholesky_solve(grad, L, upper), B_shape),
-        "L": lambda grad, L, upper, result: _of_factor(
-            _doubled(_cholesky_solve(grad, L, upper) @ adjoint(result)), L, upper
+        "B": lambda shared, B_shape: sum_to_size(shared, B_shape),
+        "L": lambda shared, L, upper, result: _of_factor(
+            _doubled(shared @ adjoint(result)), L, upper
         ),
     },
+    shared=lambda grad, L, upper: _cholesky_solve(grad, L, upper),
     batch=_samples,
 )
 _cholesky_inverse = TensorOperator(

@@ -152,13 +152,9 @@ def _solve_samples(operator: Any, size: int, arguments: Any, mapped: Any) -> Ten
     return made.squeeze(-1) if vectors else made
 
 
-def _by_right(grad: Tensor, A: Tensor, B_shape: tuple[int, ...], vectors: bool) -> Tensor:
-    return sum_to_size(_solve(adjoint(A), grad, vectors), B_shape)
-
-
-def _by_matrix(grad: Tensor, A: Tensor, vectors: bool, result: Tensor) -> Tensor:
-    right = _columns(_solve(adjoint(A), grad, vectors), vectors)
-    return sum_to_size(-(right @ adjoint(_columns(result, vectors))), A._array.shape)
+def _by_matrix(shared: Tensor, A_shape: Any, vectors: bool, result: Tensor) -> Tensor:
+    right = _columns(shared, vectors)
+    return sum_to_size(-(right @ adjoint(_columns(result, vectors))), A_shape)
 
 
 def _tangent_of_solution(operator: Any, primals: Any, tangents: Any, results: Any) -> Any:
@@ -176,7 +172,8 @@ def _tangent_of_solution(operator: Any, primals: Any, tangents: Any, results: An
 _solve = TensorOperator(
     "linalg_solve_ex",
     lambda A, B, vectors: _solved(A, B, vectors),
-    {"A": _by_matrix, "B": _by_right},
+    {"A": _by_matrix, "B": lambda shared, B_shape: sum_to_size(shared, B_shape)},
+    shared=lambda grad, A, vectors: _solve(adjoint(A), grad, vectors),
     batch=_solve_samples,
     tangent=_tangent_of_solution,
 )
@@ -188,18 +185,10 @@ def _triangular_samples(operator: Any, size: int, arguments: Any, mapped: Any) -
     return made
 
 
-def _triangular_by_right(
-    grad: Tensor, A: Tensor, B_shape: tuple[int, ...], upper: bool, unit: bool
-) -> Tensor:
-    return sum_to_size(_solve_triangular(adjoint(A), grad, not upper, unit), B_shape)
-
-
 def _triangular_by_matrix(
-    grad: Tensor, A: Tensor, upper: bool, unit: bool, result: Tensor
+    shared: Tensor, A_shape: Any, upper: bool, unit: bool, result: Tensor
 ) -> Tensor:
-    right = _solve_triangular(adjoint(A), grad, not upper, unit)
-    made = _triangle(-(right @ adjoint(result)), upper, unit)
-    return sum_to_size(made, A._array.shape)
+    return sum_to_size(_triangle(-(shared @ adjoint(result)), upper, unit), A_shape)
 
 
 #: The same of triangles; the other halves of the matrices count as zeros, and diagonals as ones if
@@ -207,7 +196,8 @@ def _triangular_by_matrix(
 _solve_triangular = TensorOperator(
     "linalg_solve_triangular",
     lambda A, B, upper, unit: substituted(A, B, upper, unit),
-    {"A": _triangular_by_matrix, "B": _triangular_by_right},
+    {"A": _triangular_by_matrix, "B": lambda shared, B_shape: sum_to_size(shared, B_shape)},
+    shared=lambda grad, A, upper, unit: _solve_triangular(adjoint(A), grad, not upper, unit),
     batch=_triangular_samples,
 )
 

@@ -43,6 +43,9 @@ class OperatorNode(native_launchers.OperatorState):
         if grads[0] is None and all([grad is None for grad in grads]):
             return plan.nothing
         known = [grads[0] if len(grads) == 1 else grads, *self.values, *self.unpack()]
+        if plan.shared is not None:
+            function, positions = plan.shared
+            known.append(function(*[*map(known.__getitem__, positions)]))
         results: list[Any] = []
         for rule in plan.rules if wanted is None else plan.rules_for(wanted):
             if rule is None:
@@ -159,17 +162,21 @@ class GradientPlan:
 
     Built from the parameter names of the gradient functions: an input's name means that the tensor
     is saved, ``<name>_shape`` that only its shape is kept, ``result`` the output (``result1`` and
-    ``result2`` further ones), ``grad`` the incoming gradient, and the name of any other parameter
-    its value.
+    ``result2`` further ones), ``grad`` the incoming gradient, ``shared`` what the operator's own
+    function of this name makes for all of them, and the name of any other parameter its value.
     """
 
-    __slots__ = ("rules", "inputs", "saves", "keeps", "results", "nothing", "is_native")
+    __slots__ = ("rules", "inputs", "saves", "keeps", "results", "shared", "nothing", "is_native")
 
     def __init__(self, operator: TensorOperator, needed: tuple[bool, ...]):
         names = operator.parameters
         tensors = [n for n, need in zip(names, needed, strict=False) if need]
         functions = [operator.gradient[n] for n in tensors]
-        used = list(dict.fromkeys(p for f in functions for p in _parameters(f) if p != "grad"))
+        sharing = any(["shared" in _parameters(f) for f in functions])
+        if sharing:
+            functions.append(operator.shared)
+        passed = ("grad", "shared")
+        used = list(dict.fromkeys(p for f in functions for p in _parameters(f) if p not in passed))
         saved = [p for p in used if p in operator.tensors and p != operator.variadic]
         kept = [p for p in used if p not in saved and p not in _RESULTS]
         #: Numbers of the outputs that are saved.
@@ -178,7 +185,11 @@ class GradientPlan:
         self.inputs = [i for i in range(len(needed)) if names[i] in operator.tensors]
         self.saves = [names.index(p) for p in saved]
         self.keeps = [(names.index(p.removesuffix("_shape")), p not in names) for p in kept]
-        order = ["grad", *kept, *saved, *[_RESULTS[number] for number in self.results]]
+        order = ["grad", *kept, *saved, *[_RESULTS[number] for number in self.results], "shared"]
+        #: A function that runs before the gradients, and the positions of its arguments.
+        self.shared: Any = None
+        if sharing:
+            self.shared = operator.shared, [order.index(p) for p in _parameters(operator.shared)]
         self.rules: list[Any] = []
         for name, need in zip(names, needed, strict=False):
             if name not in operator.tensors:
@@ -219,11 +230,11 @@ class TensorOperator(Operator):
     the rest are parameters. ``gradient`` maps an input to a function of what it uses, by name (see
     :class:`GradientPlan`), written in Tensor operations, so that it can be recorded itself. The
     last input may be a list of Tensors, named in ``variadic``; its gradient function returns a
-    list. ``batch`` and ``tangent`` are rules under transformations
-    (``dispatch/transformations.py``): without them it runs once a sample, and tangents follow from
-    the gradients. One of two arguments that is ``multilinear`` may have a rule
-    ``with_directions(a, b, da, db)`` for what forward makes of two arrays and the tangent of that,
-    where one direction may be None; it may return None.
+    list. What several of these functions compute, ``shared`` does once. ``batch`` and ``tangent``
+    are rules under transformations (``dispatch/transformations.py``): without them it runs once a
+    sample, and tangents follow from the gradients. One of two arguments that is ``multilinear``
+    may have a rule ``with_directions(a, b, da, db)`` for what forward makes of two arrays and the
+    tangent of that, where one direction may be None; it may return None.
     ``node`` is the class that its nodes are made from.
     A forward that is ``portable`` asks the backend of its arrays for all that it makes of them, or
     only views them; others run on ndarrays alone.
@@ -233,7 +244,7 @@ class TensorOperator(Operator):
 
     __slots__ = (
         "name", "forward", "gradient", "grad_fn", "parameters", "tensors", "variadic",
-        "launch", "batch", "tangent", "with_directions",
+        "launch", "batch", "tangent", "with_directions", "shared",
         "layers", "portable", "_differentiable", "_native", "_plans", "_node", "_python",
     )  # fmt: skip
 
@@ -248,6 +259,7 @@ class TensorOperator(Operator):
         batch: Callable[..., Any] | None = None,
         tangent: Callable[..., Any] | None = None,
         with_directions: Callable[..., Any] | None = None,
+        shared: Any = None,
         node: type[OperatorNode] = OperatorNode,
         takes_half: bool = False,
         portable: bool = False,
@@ -262,6 +274,7 @@ class TensorOperator(Operator):
         self.batch = batch
         self.tangent = tangent
         self.with_directions = with_directions
+        self.shared = shared
         self.portable = portable or self.is_view
         # Lists of Tensors are joined, whatever they hold.
         takes_half = takes_half or self.is_view or bool(variadic)
