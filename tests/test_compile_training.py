@@ -379,6 +379,23 @@ def test_an_error_is_no_rounding():
         assert steady.first_beyond([expected], [found]) == 0
 
 
+def test_signs_of_rounding_are_no_error():
+    """Adam makes steps of one size of gradients that are rounding, as those of keys' biases."""
+    generator = np.random.default_rng(0)
+
+    def steps():
+        made = generator.choice([-1e-3, 1e-3], size=600)
+        made[200:] = 1e-3
+        return made
+
+    runs = []
+    rounding = Rounding(Stub(lambda: runs.append(steps()) or runs[-1]), [], [], None)
+    assert rounding.first_beyond([steps()], [steps()]) is None
+    assert len(runs) > 3  # which leave some of 200 signs unexplained
+    beyond = np.where(np.arange(600) == 400, 0.1, steps())
+    assert Rounding(Stub(steps), [], [], None).first_beyond([beyond], [steps()]) == 0
+
+
 def test_a_module_that_is_compiled_in_place():
     """As ``compile(module)``, but for the module itself; copies of it are not compiled."""
 
