@@ -84,6 +84,11 @@ class TestIntegers:
             torch.unravel_index(X, (2, 3))
         with pytest.raises(ValueError, match="cannot have negative values"):
             torch.unravel_index(torch.tensor([1]), (2, -3))
+        for shape in (torch.tensor([2, 3]), 2.0, None):
+            with pytest.raises(TypeError, match="expected 'shape' to be int or sequence of ints"):
+                torch.unravel_index(torch.tensor([1]), shape)
+        with pytest.raises(TypeError, match="sequence to only contain ints, but got <class 'fl"):
+            torch.unravel_index(torch.tensor([1]), (2, 3.0))
 
     def test_choices(self):
         assert torch.cartesian_prod(torch.arange(2)).tolist() == [0, 1]

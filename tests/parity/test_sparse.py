@@ -250,14 +250,15 @@ def test_gradient_of_embedding(options):
     same(compute)
 
 
-@pytest.mark.parametrize("order", ["sd", "ds", "b"])
+@pytest.mark.parametrize("order", ["sd", "ds", "b", "c"])
 def test_gradients_of_both_layouts_add_up(order):
     def compute(library):
         table = library.ones(3, 2, requires_grad=True)
 
         def loss(kind):
-            if kind == "b":
-                return loss("s") + loss("d")
+            if kind in "bc":  # in one backward, in both orders
+                one, other = [loss(layout) for layout in ("sd" if kind == "b" else "ds")]
+                return one + other
             if kind == "d":
                 return (table * 2).sum()
             return library.nn.functional.embedding(library.tensor([1, 1]), table, sparse=True).sum()

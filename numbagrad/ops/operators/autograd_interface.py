@@ -19,6 +19,7 @@ from ...executor.families.conversion import in_order, order_of_dense
 from ...executor.memory.arrays import filled, scalar
 from ...random_filling import fill_uniform
 from ...tensor import Tensor, new_tensor
+from ...tensor.sparse_array import SparseArray
 from ...transforms.functions import apply_transformed
 from ...transforms.inplace import compute_and_write
 from ...transforms.reading import elements_of
@@ -42,6 +43,16 @@ def _add_in_place(a: Tensor, b: Tensor) -> Tensor:
             return a if made is None else made
         _add.into(a, (a, b))
     return a
+
+
+_add_tensors = binary(_add)
+
+
+def _add_gradients(a: Tensor, b: Tensor) -> Tensor:
+    """The sum of two gradients. A sparse one comes second, as ``add`` takes it with a dense one."""
+    if a._array.__class__ is SparseArray and b._array.__class__ is not SparseArray:
+        return _add_tensors(b, a)
+    return _add_tensors(a, b)
 
 
 #: A one of each dtype: a copy costs a tenth of what ``np.ones_like`` does.
@@ -97,7 +108,7 @@ tensor_interface.register(
     ones_like=_ones_like,
     zeros=_zeros,
     uniform=_uniform,
-    add=binary(_add),
+    add=_add_gradients,
     add_=_add_in_place,
     clone=clone,
     cast=cast,

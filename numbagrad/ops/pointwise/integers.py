@@ -13,8 +13,6 @@ from ...executor.memory.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked
-from ...type_names import type_name
-from ..arguments.shapes import sizes_of
 from ..conversion.dtypes import cast
 from ..methods.registry import method
 from ..methods.variants import install_in_place
@@ -183,17 +181,17 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Indices into the elements of a tensor of ``shape`` as one index for each dimension.
 
     Raises:
-        TypeError: for indices that are no integers.
+        TypeError: for indices or sizes that are no integers.
         ValueError: for a negative size.
     """
     if indices._array.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    if not isinstance(shape, (int, tuple, list)):
-        raise TypeError(
-            "unravel_index(): argument 'shape' must be int or tuple of ints, not "
-            f"{type_name(shape)}"
-        )
-    sizes = (shape,) if isinstance(shape, int) else sizes_of((shape,))
+    if not isinstance(shape, (int, tuple, list, str)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for size in sizes:
+        if not isinstance(size, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     indices = indices.long()  # sizes and steps need not be numbers of a smaller dtype
