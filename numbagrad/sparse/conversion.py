@@ -108,14 +108,12 @@ def _as_indices(indices: Any) -> np.ndarray[Any, Any]:
         )
     if not isinstance(indices, Tensor):
         indices = make_tensor(indices)
-    array = values_on_host(indices._array, _MAKING)
+    array = values_on_host(indices.detach().long()._array, _MAKING)
     if not array.ndim:
         raise IndexError("indices must be sparse_dim x nnz, but got: []")
     if array.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(array.shape)}")
-    if array.dtype.kind not in "iu" and array.size:
-        raise RuntimeError(f"indices must be an int64 tensor, but got: {indices.dtype}")
-    return np.array(array, np.int64, order="C")
+    return np.array(array, order="C")
 
 
 def _sizes_for(

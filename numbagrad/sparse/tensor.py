@@ -13,6 +13,7 @@ from ..autograd.node import has_no_history
 from ..executor import capture
 from ..layout import layout, sparse_coo, sparse_csr
 from ..tensor import Tensor
+from ..tensor.leaves import assign_data
 from ..tensor.sparse_array import SparseArray, could_not_run
 from ..tensor.state import new_version_cell
 from ..torch_function import disabled_torch_function, plain_types
@@ -64,7 +65,7 @@ class SparseTensor(Tensor):
         made._version_cell = self._version_cell
         return made
 
-    data = property(detach, lambda self, value: setattr(self, "_array", value._array))
+    data = property(detach, assign_data)
 
     def __len__(self) -> int:
         return int(self._array.shape[0])

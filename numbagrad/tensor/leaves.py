@@ -13,6 +13,7 @@ from ..autograd.hooks import watching
 from ..autograd.node import UNRECORDED, detached, has_no_history
 from ..backend import foreign
 from ..type_names import type_name
+from .sparse_array import SparseArray
 from .state import TensorState, under_transformation
 
 GRAD_OF_NON_LEAF = (
@@ -121,6 +122,11 @@ def assign_data(tensor: Any, value: Any) -> None:
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
     own, new = tensor._array, value._array
+    if SparseArray in (own.__class__, new.__class__) and tensor.layout is not value.layout:
+        raise RuntimeError(
+            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+            "incompatible tensor type."
+        )
     if not has_no_history(tensor) and (own.shape != new.shape or own.dtype != new.dtype):
         hooks.fit_gradients(tensor)
     tensor._array = new

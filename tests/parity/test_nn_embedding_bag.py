@@ -97,6 +97,18 @@ def test_errors_have_the_text_of_torch(number):
     assert ours[1].replace("numbagrad.tensor", "torch") == theirs[1]
 
 
+@pytest.mark.parametrize("offsets", [None, [0, 2]])
+def test_the_old_order_of_arguments_warns(offsets):
+    found = []
+    for library in LIBRARIES:
+        index = library.tensor([[0, 2, 1]] if offsets is None else [0, 2, 1])
+        given = None if offsets is None else library.tensor(offsets)
+        table = library.arange(6.0).view(3, 2)
+        with pytest.warns(UserWarning, match="Argument order of nn.functional.embedding_bag"):
+            found.append(library.nn.functional.embedding_bag(table, index, given).tolist())
+    assert found[0] == found[1]
+
+
 def test_an_index_out_of_range():
     """torch has several kernels with a text each, and chooses by where the weights lie."""
     ours, theirs = [message(library, lambda lib: bag(lib, [0, 4, 5])) for library in LIBRARIES]

@@ -221,6 +221,35 @@ def test_gradients_of_values(name):
     same(compute)
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16", "int16", "uint8", "bool"])
+def test_indices_of_any_dtype_are_cast(kind):
+    def compute(library):
+        index = library.tensor([[0, 1, 1], [1, 0, 1]]).to(getattr(library, kind))
+        return library.sparse_coo_tensor(index, library.ones(3))
+
+    same(compute)
+
+
+@pytest.mark.parametrize("new", ["dense", "coo", "csr"])
+@pytest.mark.parametrize("old", ["dense", "coo", "csr"])
+def test_data_keep_their_layout(old, new):
+    def made(library, layout):
+        if layout == "dense":
+            return dense(library, 3, 4)
+        return matrix(library) if layout == "coo" else matrix(library).to_sparse_csr()
+
+    def assigned(library):
+        tensor = made(library, old)
+        try:
+            tensor.data = made(library, new)
+        except RuntimeError as error:
+            return str(error)
+        return seen(tensor)
+
+    expected, found = [assigned(library) for library in BOTH]
+    assert equal(found, expected), found
+
+
 def test_gradient_of_a_leaf_is_sparse():
     def compute(library):
         leaf = matrix(library).coalesce().detach().requires_grad_()

@@ -21,6 +21,7 @@ from ...ops.operators.array_function import array_function
 from ...ops.pointwise.selection import where
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
+from ...warn_once import warn_caller
 
 Array = np.ndarray[Any, Any]
 
@@ -83,7 +84,7 @@ def embedding_bag(
 
     Args:
         input: indices: a bag in each row, or all bags in a vector.
-        weight: the table.
+        weight: the table. Indices and table in the old order are exchanged, with a warning.
         offsets: where the bags of a vector begin.
         max_norm: rows that are looked up and longer are first shortened in place.
         norm_type: of which norm.
@@ -96,6 +97,13 @@ def embedding_bag(
         ValueError: for other dimensions or modes.
         RuntimeError: for indices or offsets out of range.
     """
+    if weight._array.dtype == np.int64 and input.is_floating_point():
+        warn_caller(
+            "Argument order of nn.functional.embedding_bag was changed. Usage "
+            "`embedding_bag(weight, input, ...)` is deprecated, and should now be "
+            "`embedding_bag(input, weight, ...)`."
+        )
+        weight, input = input, weight
     _check_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq)
     rows = weight._array.shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:

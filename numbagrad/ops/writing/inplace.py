@@ -34,6 +34,7 @@ from ...executor.memory.arrays import (
 )
 from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...tensor import Tensor, new_tensor
+from ...tensor.leaves import assign_data
 from ...transforms.batching import aligned, stacked
 from ...transforms.levels import is_transformed
 from ...type_names import type_name
@@ -239,4 +240,4 @@ def unsqueeze_(self: Tensor, dim: int) -> Tensor:
 @method()
 def set_data(self: Tensor, new_data: Tensor) -> None:
     """Let the tensor refer to the memory of ``new_data``."""
-    self._array = new_data._array
+    assign_data(self, new_data)
