@@ -36,11 +36,16 @@ class Size(tuple[int, ...]):
         return tuple.__new__(type(self), found) if isinstance(key, slice) else found
 
     def __add__(self, other: Any) -> Any:
-        if not isinstance(other, tuple):
+        if isinstance(other, tuple):
+            return type(self)(tuple.__add__(self, other))
+        # Python would add as tuples before it asked ``other``, so it is asked here.
+        reflected = getattr(type(other), "__radd__", None)
+        result = NotImplemented if reflected is None else reflected(other, self)
+        if result is NotImplemented:
             raise TypeError(
                 f"can only concatenate tuple (not {type(other).__name__}) to torch.Size"
             )
-        return type(self)(tuple.__add__(self, other))
+        return result
 
     def __radd__(self, other: Any) -> Any:
         if not isinstance(other, tuple):

@@ -87,7 +87,7 @@ class TestIntegers:
         for shape in (torch.tensor([2, 3]), 2.0, None):
             with pytest.raises(TypeError, match="expected 'shape' to be int or sequence of ints"):
                 torch.unravel_index(torch.tensor([1]), shape)
-        with pytest.raises(TypeError, match="sequence to only contain ints, but got <class 'fl"):
+        with pytest.raises(TypeError, match="sequence to only contain ints, but got float"):
             torch.unravel_index(torch.tensor([1]), (2, 3.0))
 
     def test_choices(self):

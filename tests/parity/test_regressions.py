@@ -499,3 +499,45 @@ ARGUMENTS = {
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_arguments_of_several_kinds(name):
     same(ARGUMENTS[name])
+
+
+# --- functions of Python for each element ---------------------------------------------------------
+
+RETURNED = ["x", None, 2.5, [1], 1j, True, np.float32(2.5), np.int64(2), 2**70, 300]
+DTYPES = ["int64", "uint8", "bool", "float32", "float16", "bfloat16", "complex64"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("returned", RETURNED, ids=repr)
+def test_elements_are_converted_as_in_c(returned, dtype):
+    def compute(t):
+        x = t.tensor([1, 2, 3]).to(getattr(t, dtype))
+        made = x.clone().apply_(lambda value: returned)
+        assert made.dtype == x.dtype
+        return made.to(t.complex64 if dtype == "complex64" else t.float32)
+
+    ours, theirs = (result(compute, library) for library in LIBRARIES)
+    assert ours == theirs or (isinstance(ours, type) and isinstance(theirs, type))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_functions_of_several_elements(dtype):
+    def compute(t):
+        x = t.tensor([1, 0, 3]).to(getattr(t, dtype))
+        return x.map_(x.clone(), lambda a, b: a * b).to(t.complex64).real
+
+    same(compute)
+
+
+class AddsToAnything:
+    def __add__(self, other):
+        return 42
+
+    __radd__ = __add__
+
+
+@pytest.mark.parametrize("other", [[3], 3, None, "a", (3,), np.ones(2), AddsToAnything()], ids=repr)
+def test_sums_of_sizes(other):
+    for compute in (lambda t: t.Size([1, 2]) + other, lambda t: other + t.Size([1, 2])):
+        ours, theirs = (np.asarray(result(compute, library)).tolist() for library in LIBRARIES)
+        assert ours == theirs

@@ -157,7 +157,7 @@ def _array_of_leaves(leaves: list[Any], kind: np.dtype[Any] | None) -> np.ndarra
     if kind.kind in "fbcV" or not leaves:
         return _without_overflow(leaves, kind)
     values = np.array(leaves, dtype=np.float64) if float in types else _integers(leaves)
-    return _as_integers(values, kind)
+    return as_integers(values, kind)
 
 
 def _without_overflow(leaves: list[Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -226,7 +226,7 @@ def _integers(leaves: list[Any]) -> np.ndarray[Any, Any]:
         raise ValueError("Overflow when unpacking long long") from None
 
 
-def _as_integers(values: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def as_integers(values: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Numbers as an integer type that holds them all; negative ones wrap in unsigned types."""
     limits = np.iinfo(kind)
     wraps = kind.kind == "u" and values.dtype.kind not in "fV"

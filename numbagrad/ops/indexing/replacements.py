@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 
+from ... import half_precision as half
 from ...autograd.writes.inplace import compute_then_write, recording
 from ...dtype import scalar_type_name
 from ...executor import capture
@@ -15,9 +18,11 @@ from ...executor.memory.arrays import constant_beside, values_on_host
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_batched
+from ...type_names import type_name
 from ..arguments.kinds import Ints, Real
 from ..arguments.requirements import is_complex_number
 from ..arguments.shapes import dimension, sizes_of
+from ..creation.from_data import as_integers
 from ..methods.registry import method
 from ..methods.variants import install_in_place
 from ..pointwise.functions import ceil, floor
@@ -185,14 +190,40 @@ def _mapped(
             f"Can't call {name}() on Variable that requires grad. Use {what}.detach().{name}() "
             "instead."
         )
+    if not callable(function):
+        raise TypeError(f"{name}(): {type_name(function)!r} object is not callable")
     reader = f"{name}(), which runs a function of Python"
 
     def compute(before: Tensor) -> Tensor:
-        lists = [values_on_host(x._array, reader).reshape(-1).tolist() for x in (before, *others)]
-        made = np.array([function(*values) for values in zip(*lists, strict=True)])
-        return new_tensor(made.astype(before._array.dtype).reshape(before._array.shape))
+        arrays = [half.readable(values_on_host(x._array, reader)) for x in (before, *others)]
+        lists = [array.reshape(-1).tolist() for array in arrays]
+        made = [function(*values) for values in zip(*lists, strict=True)]
+        kind = before._array.dtype
+        with np.errstate(over="ignore"):  # of float16
+            numbers = half.converted(_numbers(made, kind), kind)
+        return new_tensor(numbers.reshape(before._array.shape))
 
     return compute_then_write(self, compute, *others)
+
+
+def _numbers(values: list[Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Python's numbers as C takes them for elements of a dtype.
+
+    Raises:
+        TypeError: for what is no real number, or no integer and no float where integers are.
+        OverflowError: for integers of more than 64 bits.
+        RuntimeError: for others that the dtype does not hold.
+    """
+    if kind.kind == "b":
+        made = [bool(x) if isinstance(x, (float, complex)) else bool(index(x)) for x in values]
+        return np.array(made, kind)
+    if kind.kind in "iu":
+        whole = [int(x) if isinstance(x, float) else x for x in values]
+        return as_integers(np.array(array("q", whole), np.int64), kind)
+    if kind.kind == "c":
+        whole = [x if isinstance(x, complex) else array("d", [x])[0] for x in values]
+        return np.array(whole, np.complex128)
+    return np.array(array("d", values))
 
 
 # --- lengths --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from ...executor.memory.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import aligned_stacks, stacked
+from ...type_names import type_name
 from ..conversion.dtypes import cast
 from ..methods.registry import method
 from ..methods.variants import install_in_place
@@ -187,11 +188,15 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if indices._array.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not isinstance(shape, (int, tuple, list, str)):
-        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+        raise TypeError(
+            f"expected 'shape' to be int or sequence of ints, but got {type_name(shape)}"
+        )
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     for size in sizes:
         if not isinstance(size, int):
-            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+            raise TypeError(
+                f"expected 'shape' sequence to only contain ints, but got {type_name(size)}"
+            )
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     indices = indices.long()  # sizes and steps need not be numbers of a smaller dtype
