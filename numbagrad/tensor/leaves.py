@@ -113,6 +113,11 @@ def detach_in_place(tensor: Any) -> None:
     tensor._output_nr = 0
 
 
+def _is_compressed(array: Any) -> bool | None:
+    """Whether a sparse array has the layout CSR; None for one that is not sparse."""
+    return array.places.compressed is not None if array.__class__ is SparseArray else None
+
+
 def assign_data(tensor: Any, value: Any) -> None:
     """``tensor.data = value``."""
     if not isinstance(value, TensorState):
@@ -122,7 +127,7 @@ def assign_data(tensor: Any, value: Any) -> None:
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
     own, new = tensor._array, value._array
-    if SparseArray in (own.__class__, new.__class__) and tensor.layout is not value.layout:
+    if _is_compressed(own) is not _is_compressed(new):
         raise RuntimeError(
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
             "incompatible tensor type."
