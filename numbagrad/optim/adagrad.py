@@ -48,7 +48,9 @@ class Adagrad(Optimizer):
 
     def _start(self, parameter: Tensor, group: Group) -> None:
         state = self.state[parameter]
-        initial = float(group["initial_accumulator_value"])
+        initial: complex = float(group["initial_accumulator_value"])
+        if parameter.is_complex():
+            initial = complex(initial, initial)
         state["step"] = new_count()
         state["sum"] = full_like(parameter, initial, requires_grad=False)
 

@@ -64,7 +64,11 @@ class RMSprop(Optimizer):
         if group["centered"]:
             mean = state["grad_avg"]
             update.lerp(mean, (mean, gradient, share))
-            square = square.addcmul(mean, mean, value=-1)
+            if parameter.is_complex():  # two real numbers, not their product
+                square = square.clone()
+                update.accumulate_square(square, (square, mean, 1.0, -1.0))
+            else:
+                square = square.addcmul(mean, mean, value=-1)
         if group["momentum"] > 0:
             buffer = state["momentum_buffer"]
             update.divide_by_root(buffer, (buffer, gradient, square, eps, momentum, 1.0))

@@ -42,8 +42,8 @@ def _of_each_part(formula: Callable[..., Any], **values: Any) -> Complex:
 add_scaled: Update = pointwise("add_scaled").into
 #: ``x + weight * (y - x)``.
 lerp: Update = pointwise("lerp").into
-#: The larger of both.
-maximum: Update = pointwise("maximum").into
+#: The larger of both, of complex numbers in each part.
+maximum = _update(lambda x, y: larger(x, y), "largest_square")
 
 #: ``decay * x + rate * y``: a momentum.
 accumulate = _update(lambda x, y, decay, rate: x * decay + rate * y, "accumulate")

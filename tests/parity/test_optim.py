@@ -3,6 +3,7 @@
 import types
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
@@ -322,3 +323,34 @@ def test_warnings_about_the_order_of_steps(replace, when, steps):
             first.step()
         told.append([(str(warning.message), warning.category) for warning in caught])
     assert told[0] == told[1]
+
+
+#: Options whose state is computed otherwise for complex parameters, which are pairs of real ones.
+COMPLEX = [
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    ("Adagrad", {"lr": 0.1, "initial_accumulator_value": 0.1}),
+    ("Adam", {"amsgrad": True}),
+    ("AdamW", {"amsgrad": True}),
+    ("Adamax", {}),
+    ("NAdam", {}),
+    ("RAdam", {}),
+    ("RMSprop", {"centered": True, "momentum": 0.9}),
+    ("Rprop", {}),
+    ("ASGD", {}),
+    ("Adadelta", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), COMPLEX, ids=[name for name, _ in COMPLEX])
+def test_a_complex_parameter_is_updated_as_a_pair_of_real_ones(name, options):
+    draws = np.random.default_rng(0).normal(size=(5, 3, 2)).astype(np.float32)
+    values = draws.view(np.complex64)[..., 0]
+    found = []
+    for library in (torch, numbagrad):
+        parameter = library.tensor(values[0]).requires_grad_()
+        optimizer = getattr(library.optim, name)([parameter], **options)
+        for gradient in values[1:]:
+            parameter.grad = library.tensor(gradient)
+            optimizer.step()
+        found.append(parameter.detach().numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-6)
