@@ -16,6 +16,7 @@ from .ops.pointwise.functions import (
     erfinv,
     exp2,
     expm1,
+    i0,
     log1p,
     round,
     sinc,
@@ -26,8 +27,8 @@ from .ops.pointwise.functions import sigmoid as expit
 from .ops.pointwise.incomplete_gamma import igamma as gammainc
 from .ops.pointwise.incomplete_gamma import igammac as gammaincc
 from .ops.pointwise.selection import logit
-from .ops.pointwise.special_functions import i0, i0e, i1, i1e, polygamma, zeta
 from .ops.pointwise.special_functions import mvlgamma as multigammaln
+from .ops.pointwise.special_functions import polygamma, zeta
 from .ops.reductions.softmax import log_softmax, softmax
 from .ops.reductions.statistics import logsumexp
 from .tensor import Tensor as Tensor  # which torch shows there
@@ -44,19 +45,38 @@ psi = digamma
 
 
 _Function = _Callable[..., _Tensor]
-entr: _Function = _operator_variant("function", "entr", _pointwise("special_entr"))
-ndtr: _Function = _operator_variant("function", "ndtr", _pointwise("special_ndtr"))
-xlog1py: _Function = _operator_variant("function", "xlog1py", _pointwise("special_xlog1py"))
+
+
+def _of_formula(name: str) -> _Function:
+    made: _Function = _operator_variant("function", name, _pointwise(f"special_{name}"))
+    return made
+
+
+airy_ai = _of_formula("airy_ai")
+bessel_j0 = _of_formula("bessel_j0")
+bessel_j1 = _of_formula("bessel_j1")
+bessel_y0 = _of_formula("bessel_y0")
+bessel_y1 = _of_formula("bessel_y1")
+entr = _of_formula("entr")
+erfcx = _of_formula("erfcx")
+i0e = _of_formula("i0e")
+i1 = _of_formula("i1")
+i1e = _of_formula("i1e")
+log_ndtr = _of_formula("log_ndtr")
+modified_bessel_i0 = _of_formula("modified_bessel_i0")
+modified_bessel_i1 = _of_formula("modified_bessel_i1")
+modified_bessel_k0 = _of_formula("modified_bessel_k0")
+modified_bessel_k1 = _of_formula("modified_bessel_k1")
+ndtr = _of_formula("ndtr")
+ndtri = _of_formula("ndtri")
+scaled_modified_bessel_k0 = _of_formula("scaled_modified_bessel_k0")
+scaled_modified_bessel_k1 = _of_formula("scaled_modified_bessel_k1")
+spherical_bessel_j0 = _of_formula("spherical_bessel_j0")
+xlog1py = _of_formula("xlog1py")
 
 
 #: Functions that few programs call, by the file that has them.
 _ON_DEMAND = {
-    "numbagrad.ops.pointwise.bessel_functions": (
-        "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_i0",
-        "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
-        "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "spherical_bessel_j0",
-    ),
-    "numbagrad.ops.pointwise.normal_functions": ("erfcx", "log_ndtr", "ndtri"),
     "numbagrad.ops.pointwise.polynomials": (
         "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v",
         "chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he",

@@ -91,9 +91,11 @@ FUNCTIONAL: dict[str, Callable[..., Any]] = {
     ),
     "polygamma_1": lambda t, x: t.polygamma(1, x),
     "polygamma_2": lambda t, x: t.polygamma(2, x),
-    "special_ndtr": lambda t, x: t.special.ndtr(x),
-    "special_entr": lambda t, x: t.special.entr(x),
-    "special_xlog1py": lambda t, x, y: t.special.xlog1py(x, y),
+    **{
+        name: lambda t, *x, name=name: getattr(t.special, name.removeprefix("special_"))(*x)
+        for name in POINTWISE
+        if name.startswith("special_")
+    },
 }
 
 
@@ -195,6 +197,14 @@ def vectorized(function: Callable[..., float]) -> Callable[..., np.ndarray]:
     return np.vectorize(function, otypes=[float])
 
 
+def bessel(order: int, x: np.ndarray) -> np.ndarray:
+    """The modified Bessel function by its power series."""
+    return sum(
+        (x / 2) ** (2 * k + order) / (math.factorial(k) * math.factorial(k + order))
+        for k in range(60)
+    )
+
+
 #: What NumPy or the math module computes for the elementary functions. The kernels keep within two
 #: units in the last place of these, in float32 (against float64) and in float64.
 ELEMENTARY: dict[str, tuple[Callable[..., Any], tuple[float, float]]] = {
@@ -262,6 +272,10 @@ INDEPENDENT: dict[str, Callable[..., Any]] = {
     "special_ndtr": vectorized(lambda x: 0.5 * (1 + math.erf(x / math.sqrt(2)))),
     "special_entr": lambda x: -x * np.log(x),
     "special_xlog1py": lambda x, y: x * np.log1p(y),
+    "i0": np.i0,
+    "special_i0e": lambda x: np.i0(x) * np.exp(-np.abs(x)),
+    "special_i1": lambda x: bessel(1, x),
+    "special_i1e": lambda x: bessel(1, x) * np.exp(-np.abs(x)),
     "xlogy": lambda x, y: x * np.log(y),
     "logit": lambda x: np.log(x) - np.log1p(-x),
     "frac": lambda x: np.modf(x)[0],

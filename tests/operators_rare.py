@@ -17,24 +17,6 @@ _floats = functools.partial(row, dtypes="matrix", tolerance=1e-5)
 # --- special functions ----------------------------------------------------------------------------
 
 
-def bessel(order: int, x: np.ndarray) -> np.ndarray:
-    """The modified Bessel function by its power series."""
-    terms = [
-        (x / 2) ** (2 * k + order) / (math.factorial(k) * math.factorial(k + order))
-        for k in range(60)
-    ]
-    return np.asarray(sum(terms), x.dtype)
-
-
-_wide = Input((6,), ((-12.0, -0.1), (0.1, 12.0)))
-_floats("i0", same_function("i0"), _wide, lambda x: bessel(0, x))
-_floats("special_i1", lambda t, x: t.special.i1(x), _wide, lambda x: bessel(1, x))
-_floats("special_i0e", lambda t, x: t.special.i0e(x), _wide,
-        lambda x: bessel(0, x) * np.exp(-np.abs(x)))  # fmt: skip
-_floats("special_i1e", lambda t, x: t.special.i1e(x), _wide,
-        lambda x: bessel(1, x) * np.exp(-np.abs(x)))  # fmt: skip
-
-
 def zeta(x: float, q: np.ndarray) -> np.ndarray:
     """Hurwitz' zeta function by a long sum and the first terms of what is left."""
     count = 2000

@@ -48,9 +48,6 @@ LATE = {
         utils/tensorboard/summary.py:audio utils/tensorboard/writer.py:SummaryWriter.add_embedding
         utils/tensorboard/writer.py:SummaryWriter.add_hparams
     """,
-    "computes a series with NumPy, for an operator that few programs call": """
-        ops/pointwise/incomplete_gamma.py:_both ops/pointwise/special_functions.py:_zeta_of
-    """,
     "looks at a program for its user": """
         fx/_symbolic_trace.py:Tracer.trace fx/_symbolic_trace.py:Tracer._wrapping
         fx/interpreter.py:Interpreter.run

@@ -87,9 +87,10 @@ def test_tensors_without_dimensions(name):
 def test_where_series_meet():
     """On both sides of an edge a function is the same."""
     for name, edges in {
-        "bessel_j0": (4, 12, 25), "bessel_j1": (4, 12, 25), "bessel_y0": (4, 12, 25),
-        "bessel_y1": (4, 12, 25), "modified_bessel_k0": (2,), "modified_bessel_k1": (2,),
-        "airy_ai": (-9, 0, 2), "log_ndtr": (-1, 1), "ndtri": (0.1, 0.9),
+        "bessel_j0": (8,), "bessel_j1": (8,), "bessel_y0": (8,), "bessel_y1": (8,), "i0e": (8,),
+        "i1e": (8,), "modified_bessel_k0": (2,), "modified_bessel_k1": (2,),
+        "airy_ai": (-9, 0, 2), "log_ndtr": (-1, 1),
+        "ndtri": (0.075, 0.925), "erfinv": (0.85, -0.85),
     }.items():  # fmt: skip
         for edge in edges:
             x = torch.tensor([np.nextafter(edge, -99.0), edge, np.nextafter(edge, 99.0)])
@@ -163,3 +164,34 @@ def test_two_numbers_are_refused():
     for function in (special.legendre_polynomial_p, special.zeta):
         with pytest.raises(TypeError, match="expected a Tensor"):
             function(1.0, 2.0)
+
+
+#: The arguments, P and Q, with sixty digits computed and seventeen kept.
+INCOMPLETE = (
+    (0.5, 0.3, 0.5614219739190002, 0.4385780260809999),
+    (3.0, 20.0, 0.9999995444850495, 4.555149505589213e-07),
+    (1e-3, 0.5, 0.9994399333435292, 0.0005600666564707498),
+    (50.0, 45.0, 0.24680203440017026, 0.7531979655998298),
+    (2000.0, 2100.0, 0.9863525323166297, 0.013647467683370378),
+)
+
+
+def test_incomplete_gamma_functions_keep_the_digits_of_small_results():
+    a, x, p, q = torch.tensor(INCOMPLETE, dtype=torch.float64).T
+    np.testing.assert_allclose(special.gammainc(a, x), p, rtol=1e-13)
+    np.testing.assert_allclose(special.gammaincc(a, x), q, rtol=1e-13)
+    rows = special.gammainc(a[:, None], x)  # broadcast, read along either stride
+    np.testing.assert_array_equal(rows.diagonal(), special.gammainc(a, x))
+    np.testing.assert_array_equal(rows.T, special.gammainc(a, x[:, None]))
+
+
+def test_zeta_of_large_exponents_and_negative_shifts():
+    x, q = torch.tensor([1.5, 30, 3]).double(), torch.tensor([0.25, 7.5, -2.5]).double()
+    expected = [10.213055360466601, 5.735621073686468e-27, 0.0541020258208637]
+    np.testing.assert_allclose(special.zeta(x, q), expected, rtol=1e-13)
+
+
+def test_erfinv_keeps_its_digits_near_one():
+    y = torch.tensor([0.5, 1 - 1e-10, 2.0**-53 - 1, 1e-300], dtype=torch.float64)
+    expected = [0.4769362762044699, 4.572824958544925, -5.8635847487551676, 8.86226925452758e-301]
+    np.testing.assert_allclose(special.erfinv(y), expected, rtol=3e-15)

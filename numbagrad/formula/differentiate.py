@@ -19,9 +19,14 @@ from .expression import (
     cos,
     cosh,
     digamma,
+    erfcx,
     exp,
     floor_divide,
     gelu_gradient,
+    i0,
+    i0e,
+    i1,
+    i1e,
     log,
     log1p,
     make,
@@ -60,6 +65,11 @@ def _maximum_partials() -> tuple[Partial, Partial]:
         lambda result, a, b: where(a == b, 0.5, where(a < b, 0, 1)),
         lambda result, a, b: where(a == b, 0.5, where(a > b, 0, 1)),
     )
+
+
+def _quotient_of_odd(value: Expression, x: Expression) -> Expression:
+    """``value / x``, which for a function that is ``x / 2`` about zero is a half there."""
+    return where(x == 0, 0.5, value / where(x == 0, 1.0, x))
 
 
 # operation -> one function of (result, *operands) for each operand.
@@ -137,6 +147,13 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     ),
     "lgamma": (lambda result, x: digamma(x),),
     "digamma": (lambda result, x: polygamma(1, x),),
+    "i0": (lambda result, x: i1(x),),
+    "i1": (lambda result, x: i0(x) - _quotient_of_odd(result, x),),
+    "i0e": (lambda result, x: i1e(x) - sign(x) * result,),
+    "i1e": (lambda result, x: i0e(x) - sign(x) * result - _quotient_of_odd(result, x),),
+    "erfcx": (lambda result, x: 2 * x * result - 2.0 / math.sqrt(math.pi),),
+    "log_ndtr": (lambda result, x: math.sqrt(2.0 / math.pi) / erfcx(x * -math.sqrt(0.5)),),
+    "ndtri": (lambda result, x: math.sqrt(2.0 * math.pi) * exp(0.5 * result * result),),
 }
 
 

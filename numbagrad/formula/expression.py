@@ -12,15 +12,17 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, NoReturn
 
 __all__ = [
-    "Expression", "abs", "acos", "acosh", "as_boolean", "as_expression", "asin", "asinh", "atan",
-    "atan2", "atanh", "bits", "cast", "ceil", "constant", "copysign", "cos", "cosh", "digamma",
-    "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "floor_divide", "fma", "fmod",
-    "from_bits", "gelu", "gelu_gradient", "hypot", "isfinite", "isinf", "isnan", "lgamma", "log",
-    "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
-    "minimum", "multiply_by_power", "ndtr", "near_quotient", "near_sqrt", "polygamma", "pow",
-    "reciprocal_estimate", "remainder", "rint", "rough_reciprocal", "round", "rsqrt",
-    "rsqrt_estimate", "sigmoid", "sign", "sin", "sinh", "sqrt", "substitute", "symbol", "tan",
-    "tanh", "times_power_of_two", "trunc", "trunc_divide", "where", "xlog1py", "xlogy",
+    "Expression", "abs", "acos", "acosh", "airy_ai", "as_boolean", "as_expression", "asin", "asinh",
+    "atan", "atan2", "atanh", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "bits", "cast",
+    "ceil", "constant", "copysign", "cos", "cosh", "digamma", "erf", "erfc", "erfcx", "erfinv",
+    "exp", "exp2", "expm1", "floor", "floor_divide", "fma", "fmod", "from_bits", "gelu",
+    "gelu_gradient", "hypot", "i0", "i0e", "i1", "i1e", "isfinite", "isinf", "isnan", "k0", "k0e",
+    "k1", "k1e", "lgamma", "log", "log10", "log1p", "log2", "log_ndtr", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply_by_power", "ndtr",
+    "ndtri", "near_quotient", "near_sqrt", "polygamma", "pow", "reciprocal_estimate", "remainder",
+    "rint", "rough_reciprocal", "round", "rsqrt", "rsqrt_estimate", "sigmoid", "sign", "sin",
+    "sinh", "spherical_j0", "sqrt", "substitute", "symbol", "tan", "tanh", "times_power_of_two",
+    "trunc", "trunc_divide", "where", "xlog1py", "xlogy",
 ]  # fmt: skip
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -292,6 +294,23 @@ gelu_gradient = _function("gelu_gradient", 1, "Derivative of gelu.")
 ndtr = _function("ndtr", 1, "Distribution function of the standard normal distribution.")
 lgamma = _function("lgamma", 1, "log(abs(gamma(x)))")
 digamma = _function("digamma", 1, "Derivative of lgamma.")
+airy_ai = _function("airy_ai", 1, "Airy's function Ai.")
+bessel_j0 = _function("bessel_j0", 1, "Bessel function of the first kind, order 0.")
+bessel_j1 = _function("bessel_j1", 1, "Bessel function of the first kind, order 1.")
+bessel_y0 = _function("bessel_y0", 1, "Bessel function of the second kind, order 0.")
+bessel_y1 = _function("bessel_y1", 1, "Bessel function of the second kind, order 1.")
+erfcx = _function("erfcx", 1, "exp(x * x) * erfc(x)")
+i0 = _function("i0", 1, "Modified Bessel function of the first kind, order 0.")
+i0e = _function("i0e", 1, "exp(-abs(x)) * i0(x)")
+i1 = _function("i1", 1, "Modified Bessel function of the first kind, order 1.")
+i1e = _function("i1e", 1, "exp(-abs(x)) * i1(x)")
+k0 = _function("k0", 1, "Modified Bessel function of the second kind, order 0.")
+k0e = _function("k0e", 1, "exp(x) * k0(x)")
+k1 = _function("k1", 1, "Modified Bessel function of the second kind, order 1.")
+k1e = _function("k1e", 1, "exp(x) * k1(x)")
+log_ndtr = _function("log_ndtr", 1, "log(ndtr(x))")
+ndtri = _function("ndtri", 1, "Inverse of ndtr.")
+spherical_j0 = _function("spherical_j0", 1, "sin(x) / x, 1 at zero.")
 atan2 = _function("atan2", 2, "Angle of the point (x, y), called as atan2(y, x).")
 hypot = _function("hypot", 2, "sqrt(x*x + y*y) without overflow on the way")
 pow = _function("pow", 2, "x**y")

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from . import expression as e
 from .differentiate import differentiate
 from .expression import Expression, make, postorder, where
 from .simplify import simplify_all
+from .special_functions import IN_FLOAT64, erfinv, polynomial
 from .types import FLOATS, Typing
 
 Lowering = Mapping[tuple[str, str], Callable[..., Any]]
@@ -87,6 +89,8 @@ class _Lowerer:
                 return None
             if operation == "polygamma":
                 return lambda x: _polygamma(node.value, x)
+            if operation in IN_FLOAT64:
+                return partial(in_float64, operation, dtype)
             return _FLOAT_RULES.get(operation)
         if dtype == "bool":
             return _BOOLEAN_RULES.get(operation)
@@ -132,6 +136,11 @@ def float_floor_divide(a: Expression, b: Expression, fmod: Any = e.fmod) -> Expr
     return where(b == 0, a / b, nonzero)
 
 
+def in_float64(name: str, dtype: str, x: Expression) -> Expression:
+    """A function of `special_functions.py`, whose value is of the dtype of its argument."""
+    return e.cast(IN_FLOAT64[name](e.cast(x, "float64")), dtype)
+
+
 def _sign(x: Expression) -> Expression:
     return where(x > 0, 1, where(x < 0, -1, 0))
 
@@ -149,7 +158,9 @@ def _digamma(x: Expression) -> Expression:
         harmonic = harmonic + 1 / (y + k)
     z = where(shifted, y + 10, y)
     inverse = 1 / (z * z)
-    series = _horner(inverse, (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12))
+    series = polynomial(
+        inverse, (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+    )
     value = e.log(z) - 0.5 / z - series * inverse - where(shifted, harmonic, 0.0)
     # tan of pi x keeps its accuracy when the whole part of x goes first.
     angle = math.pi * (x - e.rint(x))
@@ -174,7 +185,7 @@ def _polygamma(order: int, x: Expression) -> Expression:
         recurrence = recurrence + _power(1 / (y + k), order + 1)
     inverse = 1 / (z * z)
     bernoulli = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
-    tail = _horner(
+    tail = polynomial(
         inverse,
         tuple(
             b * (factorial(2 * k + order - 1) / factorial(2 * k))
@@ -203,35 +214,6 @@ def _power(x: Expression, exponent: int) -> Expression:
     return result
 
 
-def _horner(x: Expression, coefficients: tuple[float, ...]) -> Expression:
-    """The polynomial with the given coefficients, lowest power first."""
-    result: Any = coefficients[-1]
-    for coefficient in reversed(coefficients[:-1]):
-        result = result * x + coefficient
-    return result
-
-
-def _erfinv(y: Expression) -> Expression:
-    """A rational start (Giles' method of two regions), then two Newton steps on erf."""
-    centre = y * y
-    central = (
-        y
-        * _horner(centre, (0.886226899, -1.645349621, 0.914624893, -0.140543331))
-        / _horner(centre, (1.0, -2.118377725, 1.442710462, -0.329097515, 0.012229801))
-    )
-    tail = e.sqrt(-e.log((1 - e.abs(y)) * 0.5))
-    outer = e.copysign(
-        _horner(tail, (-1.970840454, -1.624906493, 3.429567803, 1.641345311))
-        / _horner(tail, (1.0, 3.543889200, 1.637067800)),
-        y,
-    )
-    x = where(e.abs(y) <= 0.7, central, outer)
-    for _ in range(2):
-        x = x - (e.erf(x) - y) / (2 / math.sqrt(math.pi) * e.exp(-(x * x)))
-    edge = where(e.abs(y) == 1, e.copysign(math.inf, y), x)
-    return where(e.abs(y) > 1, math.nan, edge)
-
-
 def _gelu_gradient(x: Expression) -> Expression:
     density = e.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
     return e.ndtr(x) + x * density
@@ -258,7 +240,7 @@ _FLOAT_RULES: dict[str, Callable[..., Any]] = {
     "gelu_gradient": _gelu_gradient,
     "ndtr": lambda x: 0.5 * e.erfc(x * -math.sqrt(0.5)),
     "digamma": _digamma,
-    "erfinv": _erfinv,
+    "erfinv": erfinv,
     "xlogy": lambda x, y: where(y != y, y, where(x == 0, 0, x * e.log(y))),
     "xlog1py": lambda x, y: where(y != y, y, where(x == 0, 0, x * e.log1p(y))),
 }

@@ -80,7 +80,7 @@ class Typing:
         if operation == "where":
             if given[0] != "bool":
                 raise TypeError(f"the condition of {node!r} is {given[0]}, not bool")
-            branches = self._common(node, given[1:], boolean=True)
+            branches = self._common(node, given[1:], True, self._compared(node.operands[0]))
             return branches, branches
         if operation in COMPARISONS:
             return "bool", self._common(node, given, boolean=True)
@@ -101,8 +101,19 @@ class Typing:
             )
         return common, common
 
-    def _common(self, node: Expression, given: Sequence[str | None], boolean: bool) -> str:
-        """The one dtype that the operands of `node` meet in."""
+    def _compared(self, condition: Expression) -> str | None:
+        """The dtype for numbers between which a comparison of floats chooses."""
+        found = self._known[id(condition)][2]
+        return found if found in FLOATS and self.dtype in FLOATS else None
+
+    def _common(
+        self,
+        node: Expression,
+        given: Sequence[str | None],
+        boolean: bool,
+        numbers: str | None = None,
+    ) -> str:
+        """The one dtype that the operands of `node` meet in, which ``numbers`` alone have."""
         strong = sorted({x for x in given if x not in (None, "bool")})
         if len(strong) > 1:
             raise TypeError(
@@ -112,7 +123,7 @@ class Typing:
             return str(strong[0])
         # A number beside a truth value makes a number of it: as a truth value, 2 would be 1.
         only_booleans = bool(given) and all([x == "bool" for x in given])
-        return "bool" if boolean and only_booleans else self.dtype
+        return "bool" if boolean and only_booleans else numbers or self.dtype
 
     @staticmethod
     def _bits(node: Expression, dtype: str | None, table: dict[str, str]) -> str:

@@ -38,6 +38,18 @@ TORCH_REFUSES = {
     },
 }
 
+_BESSEL = [
+    f"special_{name}" for name in (
+        "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_i0",
+        "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
+        "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "spherical_bessel_j0",
+    )
+]  # fmt: skip
+TORCH_REFUSES |= {
+    (name, "float16"): "only float32 and float64"
+    for name in (*_BESSEL, "special_erfcx", "special_log_ndtr", "special_ndtri")
+}
+
 #: Where the dtype differs: the scaling of addr is a product with an integer. torch's exponentials
 #: of float16 matrices are NaN.
 OTHER_DTYPES = {("addr", "bool"), ("matrix_exp", "float16"), ("matrix_exp-squared", "float16")}
@@ -54,6 +66,9 @@ TIES = {"topk", "kthvalue", "sort", "sort-descending", "argsort", "max-dim", "mi
 
 #: Series of more terms than torch's.
 MORE_ACCURATE = {"digamma": 1e-8, "lgamma": 1e-8, "polygamma_1": 1e-8, "polygamma_2": 1e-8}
+
+#: torch's have seven digits.
+MORE_ACCURATE |= dict.fromkeys(_BESSEL, 1e-6)
 
 #: torch has the sixth as a float32 there.
 MORE_ACCURATE["hardsigmoid"] = 1e-7
@@ -234,6 +249,7 @@ OTHER_VALUES = {
     "polygamma_2": "0 at infinity, torch NaN",
     "softsign": "int64 and uint8 become floats before abs, which cannot overflow then",
     "binary_cross_entropy": "torch refuses inputs beyond [0, 1]",
+    **dict.fromkeys((*_BESSEL, "i0", "special_i1"), "torch NaN at infinity, or of seven digits"),
 }
 
 
@@ -259,6 +275,8 @@ OTHER_GRADIENTS = {
     "elu": "NaN for NaN", "selu": "NaN for NaN", "celu": "NaN for NaN", "hardswish": "NaN for NaN",
     "softsign": "0 at infinity, torch NaN",
     "kl_div": "at infinite targets",
+    "special_log_ndtr": "infinite at -infinity, torch NaN",
+    "special_i1e": "NaN for NaN",
     "hardsigmoid": "torch has the sixth as a float32 there",
     "binary_cross_entropy_with_logits_weighted": "torch has none for pos_weight",
 }  # fmt: skip

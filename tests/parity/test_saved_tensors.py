@@ -22,6 +22,7 @@ VIEWS = "views are numbered in torch: one of several may not be used once anothe
 MORE_IS_ALLOWED = {
     **{(name, x): NOT_READ for name in ("div_floor", "div_trunc") for x in ("in0", "in1")},
     ("angle", "in0"): NOT_READ,
+    ("special_log_ndtr", "out0"): NOT_READ,
     ("sgn", "in0"): NOT_READ,
     ("sgn", "out0"): NOT_READ,
     ("cummax", "in0"): NOT_READ,

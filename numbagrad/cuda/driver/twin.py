@@ -134,7 +134,7 @@ def _shown(value: Any) -> Any:
 
 #: Functions of SciPy that CuPy has, as far as forwards call them, by module.
 _OF_SCIPY = {
-    "special": frozenset("gammainc gammaincc log_ndtr ndtri".split()),
+    "special": frozenset("gammainc gammaincc zeta".split()),
     "linalg": frozenset(("lu_factor",)),
 }
 

@@ -126,7 +126,8 @@ class CostModel:
 FUNCTIONS = frozenset(
     "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh acosh "
     "atanh erf erfc erfinv sigmoid gelu gelu_gradient ndtr lgamma digamma polygamma pow atan2 "
-    "hypot xlogy xlog1py".split()
+    "hypot xlogy xlog1py airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 erfcx i0 i0e i1 i1e k0 "
+    "k0e k1 k1e log_ndtr ndtri spherical_j0".split()
 )
 
 #: Divisions and roots.

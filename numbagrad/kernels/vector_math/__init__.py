@@ -19,7 +19,7 @@ from functools import partial
 
 from ...codegen import loader
 from ...formula import abs, floor, multiply_by_power, reciprocal_estimate, trunc
-from ...formula.lowering import float_floor_divide, float_remainder
+from ...formula.lowering import float_floor_divide, float_remainder, in_float64
 from .arithmetic import FLOAT32, FLOAT64, Value
 from .division import (
     fmod_usual,
@@ -62,6 +62,11 @@ from .trigonometric import (
 #: Magnitudes up to which the faster lowerings of gelu, and of sine and its kin, hold.
 GELU_BOUND = 5.5
 CIRCULAR_BOUND = {"float32": 1e4, "float64": 1e14}
+#: The same of special functions that take sine and cosine in float64; Airy's of ``x**1.5``.
+OSCILLATING_BOUND = {
+    **dict.fromkeys(("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "spherical_j0"), 1e14),
+    "airy_ai": 1e9,
+}
 
 _FORMATS = (FLOAT32, FLOAT64)
 _FUNCTIONS = (
@@ -138,6 +143,11 @@ CPU_BOUNDED: Mapping[tuple[str, str], tuple[Callable[..., Value], Callable[..., 
         (function.__name__, f.name): (_beyond(CIRCULAR_BOUND[f.name]), partial(function, f=f))
         for f in _FORMATS
         for function in (sin, cos, tan)
+    },
+    **{
+        (name, f.name): (_beyond(bound), partial(in_float64, name, f.name))
+        for f in _FORMATS
+        for name, bound in OSCILLATING_BOUND.items()
     },
 }
 

@@ -45,7 +45,7 @@ FUNCTIONS: dict[str, str] = {
     "numbagrad.ops.indexing.masked_index": "nonzero_static",
     "numbagrad.ops.reductions.histograms": "histogram histogramdd",
     "numbagrad.ops.reductions.segments": "segment_reduce",
-    "numbagrad.ops.pointwise.special_functions": "i0 mvlgamma polygamma",
+    "numbagrad.ops.pointwise.special_functions": "mvlgamma polygamma",
     "numbagrad.ops.linear_algebra.least_squares": "pinverse",
     "numbagrad.ops.linear_algebra.lu": "lu lu_solve lu_unpack",
     "numbagrad.ops.linear_algebra.matrix_functions": "geqrf matrix_exp orgqr ormqr vander",
@@ -75,7 +75,7 @@ METHODS: dict[str, str] = {
         ccol_indices coalesce col_indices crow_indices indices resize_as_sparse_ row_indices smm
         sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_sparse to_sparse_bsc
         to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values""",
-    "numbagrad.ops.pointwise.special_functions": "i0 i0_ mvlgamma mvlgamma_ polygamma polygamma_",
+    "numbagrad.ops.pointwise.special_functions": "mvlgamma mvlgamma_ polygamma polygamma_",
     "numbagrad.ops.linear_algebra.least_squares": "pinverse",
     "numbagrad.ops.linear_algebra.lu": "lu lu_solve",
     "numbagrad.ops.linear_algebra.matrix_functions": "geqrf matrix_exp orgqr ormqr",

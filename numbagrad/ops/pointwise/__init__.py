@@ -8,4 +8,4 @@ NaN is what the formulas compute. A tensor and a number share an entry wherever 
 There is a file for each family.
 """
 
-from . import arithmetic, comparison, bounds, elementary, activation, loss  # noqa: F401, I001 - in order
+from . import arithmetic, comparison, bounds, elementary, bessel_functions, activation, loss  # noqa: F401, I001 - in order

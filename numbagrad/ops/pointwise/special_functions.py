@@ -1,8 +1,4 @@
-"""Special functions that few programs call: polygamma, Bessel functions, the zeta function.
-
-The modified Bessel functions are Chebyshev series whose coefficients follow, when they are first
-needed, from their integrals; all is computed in float64.
-"""
+"""Special functions of the gamma family that few programs call, and the zeta function."""
 
 from __future__ import annotations
 
@@ -13,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...dtype import get_default_dtype, scalar_type_name
-from ...executor.families.series import chebyshev_sum, either
+from ...executor.families.special import zeta as hurwitz_zeta
 from ...executor.memory.arrays import constant_beside
 from ...executor.plan.dtypes import promoted
 from ...formula import polygamma as polygamma_formula
 from ...tensor import Tensor, new_tensor
-from ...transforms.batching import aligned_stacks, stacked
-from ...transforms.tangents import symmetric
+from ...transforms.batching import aligned_stacks
 from ..arguments.requirements import require_tensor_or_number
 from ..conversion.dtypes import cast
 from ..methods.registry import method
@@ -28,10 +23,9 @@ from ..operators.definition import PointwiseDefinition
 from ..operators.pointwise_operator import PointwiseOperator
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import sum_to_size
-from .functions import digamma, lgamma, sign
-from .selection import where
+from .functions import digamma, lgamma
 
-__all__ = ["i0", "mvlgamma", "polygamma"]
+__all__ = ["mvlgamma", "polygamma"]
 
 Array = np.ndarray[Any, Any]
 
@@ -125,141 +119,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 install_in_place(mvlgamma)
 
 
-# --- modified Bessel functions --------------------------------------------------------------------
-
-#: Below this the series is one of x, above one of 1 / x.
-_MIDDLE = 8.0
-
-
-def _integral(order: int, x: Array) -> Array:
-    """``exp(-x) I_n(x)`` for positive x: a mean over angles, which converges exponentially."""
-    angles = np.linspace(0, np.pi, 8193)
-    values = np.exp(x[:, None] * (np.cos(angles) - 1)) * np.cos(order * angles)
-    values[:, [0, -1]] *= 0.5
-    return values.mean(-1) * (len(angles) / (len(angles) - 1))
-
-
-@functools.cache
-def _series(order: int) -> tuple[Array, Array]:
-    """Chebyshev coefficients of ``exp(-x) I_n(x)`` below the middle, and times root x above."""
-    angles = np.pi * (np.arange(40) + 0.5) / 40
-    nodes = np.cos(angles)
-    below = _integral(order, (nodes + 1) * (_MIDDLE / 2))
-    x = 2 * _MIDDLE / (nodes + 1)
-    above = _integral(order, x) * np.sqrt(x)
-    weights = np.cos(np.outer(np.arange(40), angles))
-    weights *= np.where(np.arange(40) == 0, 1 / 40, 2 / 40)[:, None]
-    return weights @ below, weights @ above
-
-
-def _bessel(order: int, array: Array) -> Array:
-    """``exp(-|x|) I_n(x)``, for an order of 0 or 1."""
-    x = np.abs(array.astype(np.float64))
-    below, above = _series(order)
-    made = either(
-        x < _MIDDLE,
-        x,
-        lambda small: chebyshev_sum(small * (2 / _MIDDLE) - 1, below),
-        lambda large: chebyshev_sum(2 * _MIDDLE / large - 1, above) / np.sqrt(large),
-    )
-    return np.where(array < 0, -made, np.where(x == 0, 0.0, made)) if order else made
-
-
-def _unscaled(order: int, array: Array) -> Array:
-    with np.errstate(over="ignore", invalid="ignore"):
-        made = _bessel(order, array) * np.exp(np.abs(array.astype(np.float64)))
-    infinite = np.isinf(array)
-    return np.where(infinite, np.abs(array) if order == 0 else array, made)
-
-
-def _pointwise(name: str, compute: Any, gradient: Any, grad_fn: str) -> TensorOperator:
-    return TensorOperator(
-        name,
-        lambda input: np.asarray(compute(input), input.dtype),
-        {"input": gradient},
-        grad_fn=grad_fn,
-        batch=stacked(),
-        tangent=symmetric,
-    )
-
-
-def _over(input: Tensor, value: Tensor) -> Tensor:
-    """``value / input``, which for I1 is a half at zero."""
-    zero = input == 0
-    return where(zero, 0.5, value / where(zero, 1.0, input))
-
-
-_i0 = _pointwise(
-    "i0", lambda x: _unscaled(0, x), lambda grad, input: grad * _i1(input), "I0Backward0"
-)
-_i1 = _pointwise(
-    "special_i1",
-    lambda x: _unscaled(1, x),
-    lambda grad, input, result: grad * (_i0(input) - _over(input, result)),
-    "SpecialI1Backward0",
-)
-_i0e = _pointwise(
-    "special_i0e",
-    lambda x: _bessel(0, x),
-    lambda grad, input, result: grad * (_i1e(input) - sign(input) * result),
-    "SpecialI0EBackward0",
-)
-_i1e = _pointwise(
-    "special_i1e",
-    lambda x: _bessel(1, x),
-    lambda grad, input, result: grad * (_i0e(input) - sign(input) * result - _over(input, result)),
-    "SpecialI1EBackward0",
-)
-
-
-@method()
-def i0(input: Tensor) -> Tensor:
-    """The modified Bessel function of the first kind, of order 0."""
-    return _i0(floats("i0", input))
-
-
-install_in_place(i0)
-
-
-def i0e(input: Tensor) -> Tensor:
-    """``exp(-|x|) * i0(x)``."""
-    return _i0e(floats("i0e", input))
-
-
-def i1(input: Tensor) -> Tensor:
-    """The modified Bessel function of the first kind, of order 1."""
-    return _i1(floats("i1", input))
-
-
-def i1e(input: Tensor) -> Tensor:
-    """``exp(-|x|) * i1(x)``."""
-    return _i1e(floats("i1e", input))
-
-
 # --- the zeta function of Hurwitz -----------------------------------------------------------------
-
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-
-
-def _zeta_of(x: Array, q: Array) -> Array:
-    """``sum((k + q)**-x)``, by Euler and Maclaurin; in float64."""
-    x, q = np.broadcast_arrays(x.astype(np.float64), q.astype(np.float64))
-    with np.errstate(all="ignore"):
-        terms = 24
-        total = np.full_like(x, 0.0)
-        for k in range(terms):
-            total = total + (q + k) ** -x
-        end = q + terms
-        total = total + end ** (1 - x) / (x - 1) + 0.5 * end**-x
-        factor = x * end ** (-x - 1)
-        for k, bernoulli in enumerate(_BERNOULLI, 1):
-            total = total + bernoulli / math.factorial(2 * k) * factor
-            factor = factor * (x + 2 * k - 1) * (x + 2 * k) / (end * end)
-        whole = q == np.floor(q)
-        below = q <= 0
-        total = np.where(below & (x != np.floor(x)), np.nan, total)
-        total = np.where(below & whole, np.inf, total)
-        return np.where(x == 1, np.inf, np.where(x < 1, np.nan, total))
 
 
 def _no_gradient(grad: Tensor) -> Tensor:
@@ -283,7 +143,7 @@ def _tangent(operator: Any, primals: Any, tangents: Any, results: Any) -> tuple[
 
 _zeta = TensorOperator(
     "special_zeta",
-    lambda x, q: np.asarray(_zeta_of(x, q), q.dtype),
+    lambda x, q: hurwitz_zeta(x, q),
     {
         "x": _no_gradient,
         "q": lambda grad, x, q, q_shape: sum_to_size(grad * -x * _zeta(x + 1, q), q_shape),

@@ -1,1 +1,0 @@
-"""Kernels that sum series whose coefficients are given."""
