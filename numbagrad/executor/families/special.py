@@ -1,6 +1,6 @@
 """Special functions of two arguments on ndarrays, by kernels that loop as long as terms count.
 
-Called by ``ops/pointwise/incomplete_gamma.py`` and ``special_functions.py``. No trace is told of
+Called by ``ops/pointwise/incomplete_gamma.py`` and its neighbours. No trace is told of
 these kernels: a program calls the function again.
 """
 

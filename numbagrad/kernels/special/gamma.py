@@ -1,6 +1,6 @@
 """The regularised incomplete gamma functions, and Hurwitz' zeta function, element by element.
 
-``ops/pointwise/incomplete_gamma.py`` and ``special_functions.py`` launch them. Where x is less than
+Launched by ``executor/families/special.py``, an element at a time. Where x is less than
 a + 1, P is a power series, elsewhere Q a continued fraction; for a < 1 and small x, Q has a series
 of its own, since 1 - P would lose its digits. Beyond ``_LARGE`` both follow Temme's expansion (NIST
 DLMF 8.12), of which two terms hold all digits there are. All is computed in float64. Imported only
