@@ -233,7 +233,7 @@ class TestNodes:
         x = torch.ones(3, 7, requires_grad=True)
         explanation = torch.explain((x + 1).grad_fn)
         assert {kernel.name for kernel in explanation.kernels} == {"add"}
-        assert explanation.saved == (("AddBackward0", ()),)
+        assert explanation.saved == (("AddBackward0", ("alpha=1",)),)
         found = explanation.pair.signature.split(" or ")
         assert "float32[3, 7], int" in found and 1 <= explanation.calls <= len(found)
         (kernel,) = torch.explain(torch.add)(x, 1).kernels

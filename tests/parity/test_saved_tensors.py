@@ -6,6 +6,9 @@ in both libraries. Where they answer differently, the tables below say why.
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import pytest
 import torch
 from operator_entry import as_tuple
@@ -159,3 +162,49 @@ def test_what_is_saved_beside_a_number(name):
     for position in ("in0", "out0"):
         ours, theirs = (answer(library, call, FLOATS, position) for library in (numbagrad, torch))
         assert ours == theirs, position
+
+
+def _leaf(library, *shape):
+    count = functools.reduce(operator.mul, shape, 1)
+    numbers = library.arange(1.0, count + 1, dtype=library.float64) / (count + 1)
+    return numbers.reshape(shape).requires_grad_()
+
+
+#: Calls whose node has all that torch's shows, under torch's names: of formulas, of operators that
+#: are defined by others, and of those with kernels of their own.
+SHOWN = {
+    "add": lambda t: t.add(_leaf(t, 3), _leaf(t, 3)),
+    "square": lambda t: _leaf(t, 3).square(),
+    "root": lambda t: _leaf(t, 3) ** -0.5,
+    "polygamma": lambda t: t.polygamma(2, _leaf(t, 3)),
+    "gelu": lambda t: t.nn.functional.gelu(_leaf(t, 3)),
+    "gelu by tanh": lambda t: t.nn.functional.gelu(_leaf(t, 3), approximate="tanh"),
+    "mse_loss": lambda t: t.nn.functional.mse_loss(_leaf(t, 3), _leaf(t, 3)),
+    "sum of errors": lambda t: t.nn.functional.mse_loss(_leaf(t, 3), _leaf(t, 3), reduction="sum"),
+    "huber_loss": lambda t: t.nn.functional.huber_loss(_leaf(t, 3), _leaf(t, 3), delta=0.5),
+    "smooth_l1_loss": lambda t: t.nn.functional.smooth_l1_loss(_leaf(t, 3), _leaf(t, 3)),
+    "grid_sample": lambda t: t.nn.functional.grid_sample(
+        _leaf(t, 1, 1, 3, 3), _leaf(t, 1, 2, 2, 2), align_corners=True
+    ),
+    "eig": lambda t: t.linalg.eig(_leaf(t, 3, 3))[0],
+    "cdist": lambda t: t.cdist(_leaf(t, 3, 3), 2 * _leaf(t, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_nodes_show_what_torchs_nodes_show(name):
+    theirs, mine = [SHOWN[name](library).grad_fn for library in (torch, numbagrad)]
+    assert mine.name() == theirs.name()
+    for field in [x for x in dir(theirs) if x.startswith("_saved_")]:
+        wanted, found = getattr(theirs, field), getattr(mine, field)
+        if isinstance(wanted, torch.Tensor):
+            assert tuple(found.shape) == tuple(wanted.shape), field
+        else:
+            assert found == wanted, field
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_every_name_that_is_listed_has_a_value(name):
+    node = SHOWN[name](numbagrad).grad_fn
+    for field in [x for x in dir(node) if x.startswith("_saved_")]:
+        getattr(node, field)

@@ -29,7 +29,7 @@ from ...executor.plan.dtypes import promoted
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import dual, is_transformed
 from ..conversion.dtypes import cast
-from . import composite_tangents, native_launchers
+from . import composite_tangents, native_launchers, saved_names
 from .base import Operator
 
 if TYPE_CHECKING:
@@ -58,6 +58,9 @@ class CompositeNode(Node):
     _computes_wanted = True
     _announced_when_complete = True
     pair: Pair
+    #: The names of the arguments that users see; none where the name of the node is that of
+    #: another operator.
+    shown: tuple[str, ...] = ()
     #: Arrays that the forward made for the backward.
     kept: tuple[Any, ...]
 
@@ -79,6 +82,20 @@ class CompositeNode(Node):
             )
             return found
         return pair.backward(grad, saved, self.kept)
+
+    def _saved_fields(self) -> dict[str, tuple[str, Any]]:
+        pair, names = self.pair, self.shown
+        if not names:
+            return {}
+        entries: dict[int, int] = {}
+        for index, number in pair.numbers_of_tensors():
+            if number in pair.saved:
+                entries[index] = pair.saved.index(number)
+        values = pair.values()
+        return saved_names.of_call(self, names[: len(values)], values, entries)
+
+    def _possible_fields(self) -> list[str]:
+        return saved_names.possible(type(self), self.shown) if self.shown else []
 
     def release(self) -> None:
         """Free what was kept."""
@@ -298,15 +315,16 @@ class Composite(Operator):
         try:
             with interception.suspended():
                 pair = creation_hooks.quietly(Pair, self.definition, arguments, needed)
-            pair.node = _node_class(self._grad_fn or pair.ends_in)
+            shown = self.parameters if self._grad_fn else ()
+            pair.node = _node_class(self._grad_fn or pair.ends_in, shown)
             return pair
         except (CannotTrace, RuntimeError, TypeError, ValueError, NotImplementedError):
             return None  # the definition says what is wrong, if something is
 
 
 @functools.cache
-def _node_class(name: str) -> type[CompositeNode]:
-    return type(name, (CompositeNode,), {"__slots__": ()})
+def _node_class(name: str, shown: tuple[str, ...]) -> type[CompositeNode]:
+    return type(name, (CompositeNode,), {"__slots__": (), "shown": shown})
 
 
 def composite(

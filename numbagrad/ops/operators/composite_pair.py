@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from ...tensor import Tensor, new_tensor
 from . import foresight
 from .program_call import ProgramCall
 from .recorded_gradients import gradients_of
+from .saved_names import NOT_SAVED
 
 
 class Pair(ProgramPair):
@@ -113,6 +114,15 @@ class Pair(ProgramPair):
             self._backwards[result.strides] = first
         #: The tensors, and the arrays of the forward, that a node keeps.
         self.saves, self.keeps = _getter(self.saved), _getter(self.positions)
+
+    def numbers_of_tensors(self) -> Iterable[tuple[int, int]]:
+        """For each tensor among the arguments its place there, and its number."""
+        places = [k for k, x in enumerate(self._arguments) if isinstance(x, Form)]
+        return zip(places, range(len(places)), strict=True)
+
+    def values(self) -> list[Any]:
+        """The arguments, with ``NOT_SAVED`` in the places of tensors."""
+        return [NOT_SAVED if isinstance(x, Form) else x for x in self._arguments]
 
     def _foresee_evaluation(self) -> None:
         """Request the kernels of the forward without gradients: an evaluation follows training."""

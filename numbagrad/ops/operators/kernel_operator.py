@@ -22,6 +22,7 @@ from ...dispatch.bits import INTERCEPTED
 from ...executor import capture
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import is_transformed
+from . import saved_names
 from .base import Operator
 from .recorded_gradients import gradients_of
 
@@ -64,6 +65,17 @@ class KernelNode(Node):
                 partial(self.operator.gradients, grads, arguments, results, self.kept, needed),
             )
         return self.operator.gradients(grads, arguments, results, self.kept, needed)
+
+    def _saved_fields(self) -> dict[str, tuple[str, Any]]:
+        entries = {position: k for k, position in enumerate(self.positions)}
+        fields = saved_names.of_call(self, self.operator.parameters, self.arguments, entries)
+        for number in range(len(self.saved or ()) - len(self.positions)):
+            name = "result" if self._output_count == 1 else f"result{number}"
+            fields[name] = ("tensor", len(self.positions) + number)
+        return fields
+
+    def _possible_fields(self) -> list[str]:
+        return saved_names.possible(type(self), self.operator.parameters)
 
     def release(self) -> None:
         """Free what was kept."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from .gradient_rule import PointwiseNode
     from .tensor_operator import OperatorNode
 
-__all__ = ["dims_of_mask", "of_operator", "of_pointwise", "possible"]
+__all__ = ["NOT_SAVED", "dims_of_mask", "of_call", "of_operator", "of_pointwise", "possible"]
 
 Fields = dict[str, tuple[str, Any]]
+
+#: Stands for a tensor that a node does not save.
+NOT_SAVED: Any = object()
+#: torch's numbers of the reductions of losses.
+_REDUCTIONS: dict[Any, int] = {"none": 0, "mean": 1, "sum": 2}
 
 
 def of_pointwise(node: PointwiseNode) -> Fields:
@@ -66,6 +71,25 @@ def of_operator(node: OperatorNode) -> Fields:
     return fields
 
 
+def of_call(
+    node: Any, names: Sequence[str], arguments: Sequence[Any], saved: Mapping[int, int]
+) -> Fields:
+    """The fields of a node that keeps the arguments of its call.
+
+    ``saved`` has the places of tensors among them, by the place of the argument; the other tensors
+    are no fields, and stand for nothing in ``arguments``.
+    """
+    rename = _renaming(type(node).__name__, tuple(names))
+    fields: Fields = {}
+    for index, (name, value) in enumerate(zip(names, arguments, strict=True)):
+        if index in saved:
+            fields[rename(name)] = ("tensor", saved[index])
+        elif value is not NOT_SAVED and rename(name) != "option":  # no option at all
+            shown = _REDUCTIONS.get(value, value) if name == "reduction" else value
+            fields[rename(name)] = _value(shown)
+    return fields
+
+
 def _sizes(node: str, name: str, shape: Any) -> Fields:
     """The shape of an input, or the single sizes that torch's node keeps of it."""
     single = _SINGLE_SIZES.get((node, name))
@@ -86,7 +110,7 @@ def possible(node_class: type, names: tuple[str, ...]) -> list[str]:
     for name in (*names, "result", "result0", "result1", "result2"):
         shown = rename(name)
         found += [shown, f"{shown}_sym_sizes", *_PARTS.get(shown, ())]
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _value(value: Any) -> tuple[str, Any]:
@@ -105,7 +129,7 @@ def _renaming(node: str, names: tuple[str, ...]) -> Callable[[str], str]:
         if name in known:
             return known[name]
         if name == names[0]:
-            return "dim" if name == "dim" else "self"
+            return "dim" if name == "dim" else known.get("", "self")
         return _EVERYWHERE.get(name, name)
 
     return rename
@@ -115,7 +139,8 @@ def _renaming(node: str, names: tuple[str, ...]) -> Callable[[str], str]:
 _EVERYWHERE = {"y": "other", "low": "min", "high": "max"}
 
 _MATRICES = {"a": "mat1", "b": "mat2"}
-#: Node without "Backward0": names of its parameters in torch.
+#: Node without "Backward0": names of its parameters in torch; "" stands for the first one, which
+#: is "self" elsewhere.
 _NAMES: dict[str, dict[str, str]] = {
     "Addcmul": {"a": "tensor1", "b": "tensor2"},
     "Addcdiv": {"a": "tensor1", "b": "tensor2"},
@@ -128,9 +153,19 @@ _NAMES: dict[str, dict[str, str]] = {
     "Baddbmm": {"a": "batch1", "b": "batch2"}, "Addbmm": {"a": "batch1", "b": "batch2"},
     "SplitWithSizes": {"sizes": "split_sizes"}, "Unfold": {"dim": "dimension"},
     "LinalgInvEx": {"result": "inverse"}, "LinalgCholeskyEx": {"result": "L"},
-    "LinalgDet": {"input": "A"}, "LinalgSlogdet": {"input": "A"}, "LinalgSolveEx": {"input": "A"},
+    "LinalgDet": {"": "A"}, "LinalgSlogdet": {"": "A", "result0": "sign"},
+    "LinalgSolveEx": {"": "A"}, "LinalgLstsq": {"B": "b"},
+    "LinalgEig": {"result0": "eigenvalues", "result1": "eigenvectors"},
+    "LinalgLuFactorEx": {"result0": "LU", "result1": "pivots"},
+    "HuberLoss": {"option": "delta"}, "SmoothL1Loss": {"option": "beta"},
+    **dict.fromkeys(("NativeBatchNorm", "NativeGroupNorm", "NativeLayerNorm"), {"": "input"}),
+    **dict.fromkeys(
+        ("GridSampler2D", "GridSampler3D"),
+        {"": "input", "mode": "interpolation_mode", "padding": "padding_mode"},
+    ),
+    "ScaledDotProductFlashAttentionForCpu": {"": "query", "mask": "attn_mask", "result": "output"},
     "LinalgEigh": {"result0": "eigenvalues", "result1": "eigenvectors"},
-    "LinalgVectorNorm": {"p": "ord"}, "Cdist": {"input": "x1"},
+    "LinalgVectorNorm": {"p": "ord"}, "Cdist": {"": "x1"},
     "Sort": {"index": "indices"}, "Topk": {"index": "indices"},
     "Aminmax": {"result0": "min", "result1": "max"},
     **dict.fromkeys(
@@ -150,6 +185,18 @@ _CHOICES: dict[str, dict[str, Any]] = {
     "div": {"rounding_mode": None},
     "div_trunc": {"rounding_mode": "trunc"},
     "div_floor": {"rounding_mode": "floor"},
+    "add": {"alpha": 1},
+    "sub": {"alpha": 1},
+    "gelu": {"approximate": "none"},
+    "gelu_tanh": {"approximate": "tanh"},
+    "pow_2": {"exponent": 2},
+    "pow_3": {"exponent": 3},
+    "pow_half": {"exponent": 0.5},
+    "pow_minus_half": {"exponent": -0.5},
+    "pow_minus_1": {"exponent": -1},
+    "pow_minus_2": {"exponent": -2},
+    "polygamma_1": {"n": 1},
+    "polygamma_2": {"n": 2},
 }
 #: Dimensions of an input whose sizes a node keeps one by one.
 _SINGLE_SIZES = {
