@@ -30,6 +30,7 @@ OTHER_GRADIENT = {
     "as_strided_scatter": "torch has none there",
     "ldexp": "torch's gradient is 0 for negative powers",
     "polygamma-4": "of a series of more terms than torch's",
+    "special_log_ndtr": "of erfcx of the input, not of the result, which cancels far below zero",
 }
 #: torch has no second derivative, or no gradient of one of the inputs, or spoils what it needs.
 ONCE_IN_TORCH = (
