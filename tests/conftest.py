@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import gc
 import locale
 import os
 
@@ -15,3 +16,17 @@ def _locale_is_as_before():
     before = locale.setlocale(locale.LC_ALL)
     yield
     assert locale.setlocale(locale.LC_ALL) == before
+
+
+@pytest.fixture
+def traced_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Composites are fused at the first call of a form, however many the process has met."""
+    from numbagrad.ops.operators.composite import Composite
+
+    monkeypatch.setattr(Composite, "_calls_to_trace", lambda self: 1)
+
+
+def pytest_collection_finish() -> None:
+    """The items of tens of thousands of tests are no concern of collections that tests ask for."""
+    gc.collect()
+    gc.freeze()

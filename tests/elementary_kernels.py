@@ -22,6 +22,7 @@ from numbagrad.kernels.vector_math import (
     CPU_INSTRUCTED,
     CPU_LOWERING,
     GELU_BOUND,
+    OSCILLATING_BOUND,
 )
 
 #: The kinds of lowerings: for every argument on every CPU, for arguments within a bound, and with
@@ -37,6 +38,9 @@ BINARY = (
 
 #: The bounded lowering of lgamma holds for positive numbers; it has tests of its own.
 POSITIVE = ("lgamma",)
+
+#: Special functions, which are computed in float64: test_special_functions.py has their values.
+SPECIAL = tuple(OSCILLATING_BOUND)
 
 
 def rules(kind: str) -> dict[tuple[str, str], Callable]:
@@ -59,7 +63,11 @@ _UNARY = sorted(key for key in CPU_LOWERING if key[0] not in BINARY)
 #: Every lowering of a function of one argument that this CPU can run: function, dtype, kind.
 LOWERINGS = (
     [(function, dtype, ANY) for function, dtype in _UNARY]
-    + [(*key, BOUNDED) for key in sorted(CPU_BOUNDED) if key[0] not in (*BINARY, *POSITIVE)]
+    + [
+        (*key, BOUNDED)
+        for key in sorted(CPU_BOUNDED)
+        if key[0] not in (*BINARY, *POSITIVE, *SPECIAL)
+    ]
     + [
         (function, dtype, INSTRUCTED)
         for function, dtype in _UNARY
@@ -71,7 +79,9 @@ LOWERINGS = (
 
 def bound_of(function: str, dtype: str) -> float:
     """The magnitude of the argument up to which the bounded lowering holds."""
-    return GELU_BOUND if function == "gelu" else CIRCULAR_BOUND[dtype]
+    if function == "gelu":
+        return GELU_BOUND
+    return OSCILLATING_BOUND.get(function, CIRCULAR_BOUND[dtype])
 
 
 def within_bound(function: str, dtype: str, kind: str, x: np.ndarray) -> np.ndarray:

@@ -32,6 +32,7 @@ def digest(function, inputs=()):
         results += torch.autograd.grad(grown, inputs, grads, allow_unused=True)
     for x in results:
         if x is not None:
+            x = x.float() if x.dtype is torch.bfloat16 else x  # which NumPy has no dtype for
             form = x.dtype, tuple(x.shape), x.stride()
             found.update(str(form).encode() + np.ascontiguousarray(x.detach()).tobytes())
     return found.hexdigest()

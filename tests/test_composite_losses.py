@@ -94,6 +94,7 @@ def test_a_loss_is_what_its_definition_computes(name, reduction, monkeypatch):
 
 
 @pytest.mark.skipif(not NATIVE, reason="without kernels definitions run")
+@pytest.mark.usefixtures("traced_at_once")
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_is_one_node(name):
     x, y, w = operands(torch.float32, False)

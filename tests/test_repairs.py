@@ -194,6 +194,7 @@ def fail(rounds):
                 call()
 
 
+@pytest.mark.usefixtures("traced_at_once")
 def test_errors_are_freed_without_the_collector():
     fail(2)  # what is compiled and imported stays
     gc.collect()

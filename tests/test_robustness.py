@@ -366,6 +366,7 @@ class _FailingExit:
         raise MemoryError
 
 
+@pytest.mark.usefixtures("traced_at_once")
 def test_a_program_is_not_left_locked_without_memory(monkeypatch):
     lock = _FailingExit()
     ran = []

@@ -533,6 +533,9 @@ class AddsToAnything:
     def __add__(self, other):
         return 42
 
+    def __repr__(self):
+        return "AddsToAnything()"
+
     __radd__ = __add__
 
 
