@@ -194,8 +194,7 @@ ABSENT = {
         "torch.random": """
             thread_safe_generator""",
         "torch.overrides": """
-            BaseTorchFunctionMode get_ignored_functions get_overridable_functions
-            get_testing_overrides redispatch_function""",
+            BaseTorchFunctionMode redispatch_function""",
     },
     "internal": {
         "torch": """

@@ -131,6 +131,26 @@ NOT_COMPARED = {
         ("polygamma", "polygamma_1", "polygamma_2", "digamma", "lgamma"),
         "series of more terms than torch's",
     ),
+    **dict.fromkeys(
+        [
+            f"special_{name}"
+            for name in (
+                "airy_ai",
+                "bessel_j0",
+                "bessel_j1",
+                "bessel_y0",
+                "bessel_y1",
+                "modified_bessel_i0",
+                "modified_bessel_i1",
+                "modified_bessel_k0",
+                "modified_bessel_k1",
+                "scaled_modified_bessel_k0",
+                "scaled_modified_bessel_k1",
+                "spherical_bessel_j0",
+            )
+        ],
+        "torch's results are detached, where a backward here says that there is no gradient",
+    ),
     "gradient": "torch does not ask whether there are as many places as elements",
     "matrix_exp": "of large matrices another series, with other rounding errors",
     "logcumsumexp": "torch's gradients of gradients take logarithms of negative numbers",

@@ -141,7 +141,7 @@ def test_old_forms_are_let_go_of():
 def test_where_forms_are_many_one_is_traced_when_it_came_often():
     """The more pairs there are, the more often: a trace takes as long as hundreds of calls."""
     found = operator()
-    lengths = range(1, 70)
+    lengths = range(1, 95)
     expected = [float(plain(torch.ones(n), torch.ones(n)).sum()) for n in lengths]
     pairs = {}
     for times in range(1, MANY_CALLS + 2):

@@ -35,8 +35,8 @@ def forms(entry, device, dtype):
 
 #: Entries whose results have as many elements as values decide, or whose steps values decide.
 BY_VALUES = {
-    "argwhere", "bincount", "getitem-mask", "linalg_eig", "linalg_lstsq-residuals", "masked_select", "nonzero",
-    "segment_reduce",
+    "argwhere", "bincount", "getitem-mask", "linalg_eig", "linalg_lstsq-residuals",
+    "masked_select", "nonzero", "segment_reduce",
 }  # fmt: skip
 
 

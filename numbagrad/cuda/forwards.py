@@ -200,7 +200,7 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
 def _solve_triangular(A: Any, B: Any, upper: bool, unit: bool) -> Any:
     triangle = np.triu(A, int(unit)) if upper else np.tril(A, -int(unit))
     if unit:
-        triangle = triangle + np.eye(A.shape[-1], dtype=A.dtype)
+        triangle = triangle + np.tril(np.triu(np.ones_like(A)))  # an identity of the device
     return np.linalg.solve(*stacked(triangle, B))
 
 

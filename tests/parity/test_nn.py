@@ -234,6 +234,7 @@ def test_losses_and_their_gradients(case, reduction):
     close(ours[1], theirs[1], atol=1e-5)
 
 
+@pytest.mark.usefixtures("traced_at_once")
 @pytest.mark.parametrize("case", [
     "mse", "smooth l1", "huber", "bce with logits", "nll", "cross entropy", "nll of places",
 ])  # fmt: skip

@@ -95,7 +95,7 @@ def factor(args, lo, hi):
         for j in range(n):
             own = matrix + j * n * item
             square = load(own, j, element)
-            if not square > 0:
+            if not (square > 0 and square - square == 0):  # neither NaN nor infinite
                 order = j + 1
                 break
             root = sqrt(square)

@@ -42,7 +42,7 @@ MANY_FORMS = 256
 #: As many are made when their form is met for the first time. A trace takes tens of milliseconds,
 #: as long as hundreds of calls of the definition: every further eight forms have to come twice as
 #: often as those before them, up to ``MANY_CALLS`` times, before they are traced.
-TRACED_AT_ONCE = 8
+TRACED_AT_ONCE = 32
 MANY_CALLS = 64
 #: Forms without a pair whose calls are counted; with more of them the oldest begin again.
 MANY_COUNTED = 4096
