@@ -44,11 +44,14 @@ operators: $(VENV)/installed-operators
 # far as ptxas.
 # (More of the libcuda, in a minute or two of its own: make cuda OF_DRIVER=training.py)
 OF_DRIVER := memory.py interchange.py streams.py
+# (Kernels of all families are assembled, the longest and every third of the others. All, before a
+# release: make cuda EVERY=1, or tools/cuda_registers.py)
+EVERY ?= 3
 cuda: $(VENV)/installed-cuda-test
 	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest tests/cuda/simulated $(PROCESSES)
 	NUMBA_ENABLE_CUDASIM=1 $(RUN) -m pytest -p cuda_library $(addprefix tests/cuda/simulated/test_,$(OF_DRIVER)) \
 		-k "not reductions and not any_size and not test_products" $(PROCESSES)
-	$(RUN) -m pytest tests/cuda/ptx $(PROCESSES)
+	ASSEMBLED_EVERY=$(EVERY) $(RUN) -m pytest tests/cuda/ptx $(PROCESSES)
 
 # For a machine with a GPU: the tests of the simulator on it, and what was seen in bench/RESULTS-cuda.md.
 # torch, to compare with, is one of its GPUs; without it the rows beside torch say so. It is installed in one
