@@ -18,6 +18,18 @@ def _locale_is_as_before():
     assert locale.setlocale(locale.LC_ALL) == before
 
 
+def _freeze() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _items_of_tests_are_frozen() -> None:
+    """Again, where the library had to look at all objects."""
+    if not gc.get_freeze_count():
+        _freeze()
+
+
 @pytest.fixture
 def traced_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Composites are fused at the first call of a form, however many the process has met."""
@@ -28,5 +40,4 @@ def traced_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pytest_collection_finish() -> None:
     """The items of tens of thousands of tests are no concern of collections that tests ask for."""
-    gc.collect()
-    gc.freeze()
+    _freeze()

@@ -8,6 +8,7 @@ import datetime
 import decimal
 import fractions
 import functools
+import gc
 import itertools
 import json
 import math
@@ -506,6 +507,22 @@ def test_no_object_keeps_the_number_of_a_program(name):
     assert [compiled(torch.ones(1), s).item() for s in (0.5, 1.5)] == [0.5, 1.5]
     numbers = kept_by(kept[0])
     assert set(numbers) == {1.5} and {type(x) for x in numbers} == {float}
+
+
+def test_frozen_objects_keep_no_number_of_a_program():
+    """The collector does not look for references among objects that were frozen."""
+    kept = []
+
+    def function(x, s):
+        if s > 1:
+            kept.append(s)
+        return x * s
+
+    compiled = torch.compile(function)
+    gc.freeze()
+    for s in (0.5, 1.5):
+        compiled(torch.ones(1), s)
+    assert kept == [1.5] and type(kept[0]) is float
 
 
 @pytest.mark.parametrize("number", [-1, 300, -300])

@@ -7,13 +7,13 @@ its inputs and to leaf tensors, never to its own outputs, so no graph is kept al
 from __future__ import annotations
 
 import functools
-import gc
 import itertools
 import operator
 import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from ..referrers import referrers
 from . import tensor_interface as interface
 from .hooks import watching
 from .hooks.tensor_hooks import RemovableHandle, add_hook, hooks_of, known_outputs, note_output
@@ -247,7 +247,7 @@ class Node:
 
     def _look_for_outputs(self) -> None:
         """Note the outputs that are still in use. Only the garbage collector knows all tensors."""
-        for holder in gc.get_referrers(self):
+        for holder in referrers(self):
             if isinstance(holder, interface.Tensor) and holder._producer is self:
                 note_output(self, holder)
 

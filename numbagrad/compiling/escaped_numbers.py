@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..native.interpreter import class_was_changed, exchange_references
+from ..referrers import referrers
 from .classes import is_a, scope_of, without_asking
 
 #: Plain numbers, by the ids of those in whose place they come.
@@ -26,7 +27,7 @@ _LRU_CACHE: Any = functools._lru_cache_wrapper
 def put_plain_numbers(numbers: tuple[Any, ...]) -> None:
     """Put plain numbers in the place of these, in every container and attribute that holds one."""
     plain = {id(number): number.plain() for number in numbers}
-    for holder in gc.get_referrers(*numbers):
+    for holder in referrers(*numbers):
         if holder is not numbers:
             _replace(holder, plain)
 
@@ -51,7 +52,7 @@ def _in_dict(holder: dict[Any, Any], plain: Plain) -> None:
         found = [*range(len(entries))]
     for key, value in [entries[k] for k in found]:
         kind.__setitem__(holder, plain.get(id(key), key), plain.get(id(value), value))
-    for owner in gc.get_referrers(holder) if found else ():
+    for owner in referrers(holder) if found else ():
         if is_a(owner, type) and scope_of(owner).keys() == holder.keys():
             class_was_changed(owner)
 

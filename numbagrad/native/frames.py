@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import gc
 import sys
 import types
 
 from ..codegen.record import Word
+from ..referrers import referrers
 from .object_heads import ObjectHead
 
 __all__ = ["functions_of", "is_told"]
@@ -71,4 +71,4 @@ def functions_of(frame: types.FrameType) -> list[types.FunctionType]:
         function = ctypes.cast(address, ctypes.py_object).value
         if isinstance(function, types.FunctionType) and function.__code__ is code:
             return [function]
-    return [x for x in gc.get_referrers(code) if isinstance(x, types.FunctionType)]
+    return [x for x in referrers(code) if isinstance(x, types.FunctionType)]
