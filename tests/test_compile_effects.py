@@ -181,6 +181,22 @@ def _graph_walked_twice():
     return step, None, after
 
 
+def _graph_that_keeps_nothing_walked_twice():
+    weight = torch.ones(3, requires_grad=True)
+
+    def step(x):
+        weight.grad = None
+        loss = (-weight - weight + x).sum()
+        loss.backward()
+        return weight.grad.clone(), loss
+
+    def after(results, k, x):
+        results[1].backward()  # sums and signs keep nothing that the first walk would have freed
+        assert weight.grad.tolist() == [-4.0, -4.0, -4.0]
+
+    return step, None, after
+
+
 def _gradient_penalty():
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
 
@@ -311,6 +327,7 @@ SCRIPTS = {
         (_views_of_a_parameter, vector), (_same_tensor_twice, vector), (_structures, vector),
         (_shared_gradient, vector), (_gradients_that_are_kept, rows), (_gradient_in_place, vector),
         (_accumulation, rows), (_hooks_that_come_and_go, vector), (_graph_walked_twice, vector),
+        (_graph_that_keeps_nothing_walked_twice, vector),
         (_gradient_penalty, rows), (_groups_and_options, rows), (_frozen_layers, rows),
         (_buffers_and_modes, rows), (_swapped_memory, vector), (_average_of_weights, rows),
         (_recurrence_with_unused_results, rows),

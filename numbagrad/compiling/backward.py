@@ -26,6 +26,7 @@ from ..executor.memory.arrays import assign, filled
 from ..executor.plan.operations import Array, may_raise
 from ..executor.plan.views import Memory, View
 from ..ops.operators.program_call import ProgramCall
+from ..ops.operators.tensor_operator import share_memory
 from ..program import timing
 from ..program.backend_program import (
     BackendProgram,
@@ -60,7 +61,8 @@ class Walk:
         passes: those that its operations go through.
         operations: what its program does.
         kept: memory that it reads, of the forward or from outside.
-        results: for every input the view that holds its gradient, or None.
+        results: for every input the view that holds its gradient, or None. It may be a view of
+            the gradient of a root, as where a sum or a change of shape leads to the input.
         reads: of what nodes keep, the numbers of what is ``kept`` for this walk.
     """
 
@@ -77,7 +79,8 @@ class Walk:
     @functools.cached_property
     def program(self) -> Program:
         """The program of the walk; its results are the memory of the gradients, each once."""
-        wanted = [view.memory for view in self.results if view is not None]
+        given = self._given
+        wanted = [v.memory for v in self.results if v is not None and v.memory not in given]
         return program_of(
             self.operations,
             [*self.roots, *map(whole, self.kept)],
@@ -109,16 +112,28 @@ class Walk:
         read = [kept[position] for position in self.reads]
         call = self._call
         made: Sequence[Array]
-        if call is None:
+        if not self.operations:
+            made = ()  # all gradients are those of the roots
+        elif call is None:
             made = self.program.run([*[x._array for x in laid], *read], numbers=numbers)
         else:
             made = call(*laid, *map(new_tensor, read))
-        return [
-            None
-            if position is None
-            else new_tensor(made[position] if view is None else as_view(made[position], view))
-            for position, view in self._positions
-        ]
+        results: list[Tensor | None] = []
+        for position, view in self._positions:
+            if position is None:
+                results.append(None)
+            elif position < 0:
+                results.append(gradients[position] if view is None else _part(laid[position], view))
+            else:
+                array = made[position]
+                results.append(new_tensor(array if view is None else as_view(array, view)))
+        return results
+
+    @functools.cached_property
+    def _given(self) -> dict[Memory, int]:
+        """The memory of the gradients of the roots, with their numbers from the end."""
+        count = len(self.roots)
+        return {view.memory: number - count for number, view in enumerate(self.roots)}
 
     @functools.cached_property
     def _call(self) -> ProgramCall | None:
@@ -140,13 +155,17 @@ class Walk:
 
     @functools.cached_property
     def _may_be_direct(self) -> bool:
-        whole = all([part is None for _, part in self._positions])
-        return self._call is not None and whole and not is_long(self.program)
+        made = all([part is None and (k is None or k >= 0) for k, part in self._positions])
+        return made and self._call is not None and not is_long(self.program)
 
     @functools.cached_property
     def _positions(self) -> list[tuple[int | None, View | None]]:
-        """For the gradient of each input the number of the result, and the view if it is a part."""
-        positions = {memory: k for k, memory in enumerate(self.program.results)}
+        """For the gradient of each input the number of the result, and the view if it is a part.
+
+        Numbers below zero count the gradients of the roots from the end.
+        """
+        made = self.program.results if self.operations else ()
+        positions = {**self._given, **{memory: k for k, memory in enumerate(made)}}
         return [
             (None, None)
             if view is None
@@ -250,6 +269,13 @@ def _sum(gradients: Sequence[Tensor | None]) -> Tensor | None:
     return functools.reduce(operator.add, there) if there else None
 
 
+def _part(gradient: Tensor, view: View) -> Tensor:
+    """A view of the gradient of a root."""
+    made = new_tensor(as_view(gradient._array, view))
+    share_memory(made, gradient)
+    return made
+
+
 def _laid(array: Array, view: View) -> Array:
     """A copy of an array that lies in memory as a view does."""
     laid = empty_like(view.memory)
@@ -326,7 +352,7 @@ def _walk(
         raise CannotDifferentiate(trace.failure)
     results = [None if tensor is None else trace.view(tensor._array) for tensor in found]
     operations = trace.operations[start:]
-    _check_new(operations, results, made_before)
+    _check_new(operations, results, [view.memory for view in views], made_before)
     try:
         where = backend_of_all(trace.operations)
     except MixedDevicesError as error:
@@ -362,12 +388,17 @@ def _check_independent(inputs: list[Tensor]) -> None:
                 raise CannotDifferentiate("an input that was computed from another one")
 
 
-def _check_new(operations: list[Any], results: list[View | None], made_before: set[Memory]) -> None:
-    """The results are memory that the walk made, and nobody else has."""
-    made = {view.memory for operation in operations for view in operation.writes}
-    for view in results:
-        if view is not None and (view.memory not in made or view.memory in made_before):
-            raise CannotDifferentiate("a gradient that is the incoming one, or a saved tensor")
+def _check_new(
+    operations: list[Any],
+    results: list[View | None],
+    given: list[Memory],
+    made_before: set[Memory],
+) -> None:
+    """The results are memory that the walk made, and nobody else has, or that of its roots."""
+    known = {view.memory for operation in operations for view in operation.writes} - made_before
+    known.update(given)
+    if any([view is not None and view.memory not in known for view in results]):
+        raise CannotDifferentiate("a gradient that is a saved tensor")
 
 
 def whole(memory: Memory) -> View:

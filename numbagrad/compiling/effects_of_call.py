@@ -212,7 +212,7 @@ class EffectsOfCall:
         node = tensor._producer
         if node is None or node is UNRECORDED:
             return None, None
-        if id(tensor) in self._trace.used_up or _is_freed(node):
+        if _is_freed(node):
             return node.name(), None
         if is_view:
             raise Unusable("a view of an argument whose graph is still needed")

@@ -248,13 +248,11 @@ def forward(name: str, function: Callable[..., Any], arguments: list[Any]) -> An
     return found.forward(name, function, tuple(arguments))
 
 
-def note_backward(tensors: Any, retain_graph: bool) -> None:
+def note_backward(tensors: Any) -> None:
     """Tell the trace of this thread, if it has one, that the graph of these was walked."""
     found = current_trace()
     if found is not None:
         found.when_walked(tensors)
-        if not retain_graph:
-            found.used_up.update([(id(tensor), tensor) for tensor in tensors])
 
 
 def note_constant(array: Any) -> None:

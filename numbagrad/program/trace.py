@@ -88,8 +88,6 @@ class Trace:
         self.anew: list[tuple[dict[Any, Any], Any, bool]] = []
         self._kept: list[Any] = []
         self._checked = 0
-        #: The tensors from which backward freed the graph, by their ids, which stay their own.
-        self.used_up: dict[int, Any] = {}
         #: Arrays that every run may read and none writes.
         self.constants: list[Array] = []
         self.thread = threading.get_ident()

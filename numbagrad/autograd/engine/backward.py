@@ -169,7 +169,7 @@ def _note_for_trace(roots: Sequence[Any], retain_graph: bool) -> None:
     """Tell a program that is being recorded which graphs are walked."""
     if any([root.__class__ is tuple for root in roots]):
         capture.refuse("a backward from an edge")
-    capture.note_backward([r for r in roots if r.__class__ is not tuple], retain_graph)
+    capture.note_backward([r for r in roots if r.__class__ is not tuple])
 
 
 def _hand_over_roots(
