@@ -152,7 +152,9 @@ class listening:  # noqa: N801 - a context, named for how it reads
             if reaches_outside(function) and _works_for_arrays(frame):
                 self._trace.fail(f"{name}(), which a program cannot repeat")
             return
-        if not is_known(function) or file == _ENVIRONMENT or (name in _ADDRESSES and not standard):
+        if file == _ENVIRONMENT:
+            self._trace.fail("os.environ or another part of os, whose state cannot be watched")
+        elif not is_known(function) or (name in _ADDRESSES and not standard):
             self._trace.fail(f"{name}(), which a program cannot repeat")
         elif self._reachable is not None and name in _BY_NAME | _ALL_NAMES:
             self._reachable.named(UNKNOWN if name in _ALL_NAMES else name_argument(frame))
