@@ -595,7 +595,7 @@ def test_compiled_functions_that_call_each_other_in_threads():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
     assert sorted(set(found)) == [2, 3] and len(found) == 80
 
 
