@@ -1,11 +1,12 @@
 """Data parallel training over ranks: ``mpiexec -n 2 python -m bench.bench_distributed``.
 
-It times three kinds of steps of a model of 10 MB in turns, with the same batch a rank: of one rank
+It times steps of a model of 10 MB in turns, with the same batch a rank: of each rank by itself
 while the others sleep; of all ranks at the same time without any exchange, which shows what they
 take from each other's caches and cores; and the data parallel step. Copies of as many bytes, by one
-rank and by all, tell how much of that is memory. It shows when sums of gradients are under way, and
-fits latency and bandwidth to sums of many sizes, from which it estimates steps of up to 1,024
-ranks. Every rank computes with one thread. ``docs/distributed.md`` explains the model.
+rank and by all, tell how much of that is memory. Compiled, it shows when sums of gradients are
+under way. For the perceptron it fits latency and bandwidth to sums of many sizes, from which it
+estimates steps of up to 1,024 ranks. Every rank computes with one thread. ``--model`` and
+``--batch`` choose what is trained. ``docs/distributed.md`` explains the figures.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,11 +29,69 @@ WIDTHS = (784, 1024, 1024, 768, 10)
 BATCH = 128
 
 
+#: Channels of the layers of the convolutional net, for pictures of 32×32.
+CHANNELS = (3, 64, 128, 256, 512)
+#: The transformer: its vocabulary, the length of its texts, the width of its three layers.
+VOCABULARY, LENGTH, WIDTH = 128, 64, 256
+
+
+class Model(NamedTuple):
+    """A model of 10 MB, and its batch.
+
+    Attributes:
+        make: makes it, with the same parameters on all ranks.
+        batch: the size of the batch of a rank, if the command line does not say.
+        inputs: ``inputs(batch, generator)``.
+        labels: how many classes, and how many labels a sample has.
+    """
+
+    make: Callable[[], Any]
+    batch: int
+    inputs: Callable[[int, Any], Any]
+    labels: tuple[int, int]
+
+
 def network() -> Any:
     torch.manual_seed(0)
     pairs = list(itertools.pairwise(WIDTHS))
     layers = [part for a, b in pairs for part in (nn.Linear(a, b), nn.ReLU())]
     return nn.Sequential(*layers[:-1])
+
+
+def convolutional() -> Any:
+    torch.manual_seed(0)
+    layers = [
+        part
+        for a, b in itertools.pairwise(CHANNELS)
+        for part in (nn.Conv2d(a, b, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+    ]
+    head = nn.Linear(4 * CHANNELS[-1], 512), nn.ReLU(), nn.Linear(512, 10)
+    return nn.Sequential(*layers, nn.Flatten(), *head)
+
+
+def transformer() -> Any:
+    torch.manual_seed(0)
+    layers = [
+        nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, 0.0, batch_first=True) for _ in range(3)
+    ]
+    head = nn.Linear(WIDTH, VOCABULARY), nn.Flatten(0, 1)
+    return nn.Sequential(nn.Embedding(VOCABULARY, WIDTH), *layers, *head)
+
+
+MODELS = {
+    "perceptron": Model(
+        network, BATCH, lambda n, g: torch.randn(n, WIDTHS[0], generator=g), (WIDTHS[-1], 1)
+    ),
+    "convolutional": Model(
+        convolutional, 8, lambda n, g: torch.randn(n, CHANNELS[0], 32, 32, generator=g), (10, 1)
+    ),
+    "transformer": Model(
+        transformer,
+        8,
+        lambda n, g: torch.randint(0, VOCABULARY, (n, LENGTH), generator=g),
+        (VOCABULARY, LENGTH),
+    ),
+}
 
 
 def make_step(model: Any, compiled: bool) -> Callable[..., Any]:
@@ -60,13 +119,13 @@ def meet(sleeps: bool = False) -> None:
 STEPS = 2
 
 
-def seconds(step: Callable[..., Any], data: Any, alone: bool = False) -> tuple[float, float]:
+def seconds(step: Callable[..., Any], data: Any, alone: int | None = None) -> tuple[float, float]:
     """The time of a step until all ranks have done it, and the time that it had this rank's core.
 
     A turn begins with a step that is not timed: it finds the caches full of what other kinds of
-    steps use. With ``alone`` rank 0 works by itself while the others sleep.
+    steps use. The rank ``alone``, if that is given, works by itself while the others sleep.
     """
-    works = not alone or dist.get_rank() == 0
+    works = alone is None or dist.get_rank() == alone
     if works:
         step(*data)
     meet(sleeps=not works)
@@ -79,62 +138,68 @@ def seconds(step: Callable[..., Any], data: Any, alone: bool = False) -> tuple[f
     return (time.perf_counter() - start) / STEPS, of_core / STEPS
 
 
-#: The kinds of steps, in the order of the turns.
-KINDS = ("one rank, others asleep", "ranks without exchange", "data parallel")
-
-
-def compare(compiled: bool, blocks: int) -> tuple[float, list[tuple[float, int]]]:
-    """Time the three kinds of steps in turns, and print them.
+def compare(
+    model: Model, batch: int, bucket: float, compiled: bool, turns: int
+) -> tuple[float, list[tuple[float, int]]]:
+    """Time the kinds of steps in turns, and print them.
 
     Returns the median time of one rank, and when the sums start, as shares of the arithmetic of
     the step, and their bytes.
     """
-    rank = dist.get_rank()
-    generator = torch.Generator().manual_seed(rank)
-    images = torch.randn(BATCH, WIDTHS[0], generator=generator)
-    labels = torch.randint(0, WIDTHS[-1], (BATCH,), generator=generator)
-    data = images, labels
-    single = make_step(network(), compiled)
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    classes, each = model.labels
+    labels = torch.randint(0, classes, (batch * each,), generator=generator)
+    data = model.inputs(batch, generator), labels
+    single = make_step(model.make(), compiled)
     parallel = nn.parallel.DistributedDataParallel(
-        network(), bucket_cap_mb=4, gradient_as_bucket_view=True
+        model.make(), bucket_cap_mb=bucket, gradient_as_bucket_view=True
     )
     together = make_step(parallel, compiled)
-    kinds = ((single, True), (single, False), (together, False))
-    times: list[list[tuple[float, float]]] = [[], [], []]
-    for turn in range(blocks + 6):
-        for found, (step, alone) in zip(times, kinds, strict=True):
+    ranks = range(dist.get_world_size())
+    kinds = {f"rank {rank}, others asleep": (single, rank) for rank in ranks}
+    steps = kinds | {"ranks without exchange": (single, None), "data parallel": (together, None)}
+    times: dict[str, list[tuple[float, float]]] = {kind: [] for kind in steps}
+    for turn in range(turns + 6):
+        for kind, (step, alone) in steps.items():
             time_of_step = seconds(step, data, alone)
             if turn >= 6:
-                found.append(time_of_step)
-    if rank == 0:
+                times[kind].append(time_of_step)
+    if dist.get_rank() == 0:
         print_times("compiled" if compiled else "eager", times)
-    median = statistics.median([wall for wall, _ in times[0]])
+    median = statistics.median([wall for wall, _ in next(iter(times.values()))])
     return median, show_overlap(together, data) if compiled else []
 
 
-def print_times(title: str, times: list[list[tuple[float, float]]]) -> None:
-    """Print times of the three kinds, and how much more the last one takes.
+def print_times(title: str, times: dict[str, list[tuple[float, float]]]) -> None:
+    """Print times of the kinds of steps, and how much longer the data parallel one takes.
 
-    Where other programs run, a tenth of the turns is left alone by them rather than the median.
+    Where other programs run, a tenth of the turns is left alone by them rather than the median. A
+    step of several ranks ends with the slowest of them, and cores differ from moment to moment, so
+    the median of the ratios to the rank that was slower by itself in the same turn tells what comes
+    from being parallel.
     """
-    turns = f"{len(times[0])} turns of {STEPS}"
-    print(f"{title}, milliseconds a step, {turns}: median, first tenth, median of the core")
-    columns = []
-    for kind, found in zip(KINDS, times, strict=True):
+    *alone, together, parallel = ([wall for wall, _ in found] for found in times.values())
+    turns = f"{len(parallel)} turns of {STEPS}"
+    print(f"{title}, milliseconds a step, {turns}: median, first tenth, median of rank 0's core")
+    for kind, found in times.items():
         wall, core = ([1e3 * each[k] for each in found] for k in (0, 1))
         tenth = sorted(wall)[len(wall) // 10]
-        columns.append((statistics.median(wall), tenth, statistics.median(core)))
-        print(f"  {kind:24}", *[f"{value:8.2f}" for value in columns[-1]])
-    for kind, column in zip(KINDS[:2], columns, strict=False):
-        more = [f"{last / value - 1:+8.1%}" for last, value in zip(columns[2], column, strict=True)]
-        print(f"  {'over ' + kind:24}"[:26], *more)
+        of_core = statistics.median(core)  # none of one that sleeps
+        print(f"  {kind:24} {statistics.median(wall):8.2f} {tenth:8.2f} {of_core:8.2f}")
+    slowest = [max(turn) for turn in zip(*alone, strict=True)]
+    for name, others in (
+        ("rank 0", alone[0]), ("the slowest rank", slowest), ("ranks without exchange", together)
+    ):  # fmt: skip
+        ratio = statistics.median([a / b for a, b in zip(parallel, others, strict=True)])
+        tenths = [sorted(found)[len(found) // 10] for found in (parallel, others)]
+        print(f"  {'over ' + name:24} {ratio - 1:+8.1%} {tenths[0] / tenths[1] - 1:+8.1%}")
 
 
 def show_memory(size: int) -> None:
     """Print how long a rank takes to copy an array of so many bytes, by itself and beside all."""
     array, other = torch.ones(size // 4), torch.empty(size // 4)
     turns: list[list[float]] = [
-        [seconds(other.copy_, (array,), alone)[0] for alone in (True, False)] for _ in range(60)
+        [seconds(other.copy_, (array,), alone)[0] for alone in (0, None)] for _ in range(60)
     ]
     one, every = (1e3 * statistics.median(times) for times in zip(*turns, strict=True))
     if dist.get_rank() == 0:
@@ -223,24 +288,39 @@ def print_estimates(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--blocks", type=int, default=120)
+    parser.add_argument("--turns", type=int, default=120)
+    parser.add_argument("--model", choices=MODELS, default="perceptron")
+    parser.add_argument("--batch", type=int, help="samples a rank")
+    parser.add_argument("--bucket", type=float, default=4, help="MiB of a bucket")
+    parser.add_argument("--mode", choices=("eager", "compiled", "both"), default="both")
     options = parser.parse_args()
     dist.init_process_group()
     torch.set_num_threads(1)
-    size = 4 * sum([a * b + b for a, b in itertools.pairwise(WIDTHS)])
+    model = MODELS[options.model]
+    batch = options.batch or model.batch
+    size = 4 * sum([each.numel() for each in model.make().parameters()])
     if dist.get_rank() == 0:
-        print(f"model of {size / 1e6:.1f} MB, batch {BATCH} a rank, one thread a rank")
+        print(f"{options.model} of {size / 1e6:.1f} MB, batch {batch} a rank, one thread a rank")
     show_memory(size)
-    compare(False, options.blocks)
-    step, sums = compare(True, options.blocks)
-    sizes, times = measured_sums(16 << 20)
-    if dist.get_rank() == 0:
-        for each, seconds_of_it in zip(sizes, times, strict=True):
-            print(f"  all_reduce of {each:>9} bytes: {1e6 * seconds_of_it:9.1f} µs")
-        latency, bandwidth = fitted(sizes, times)
-        print(f"latency {1e6 * latency:.1f} µs, bandwidth {bandwidth / 1e9:.2f} GB/s")
-        print_estimates(step, sums, latency, bandwidth)
+    if options.mode != "compiled":
+        compare(model, batch, options.bucket, False, options.turns)
+    if options.mode != "eager":
+        step, sums = compare(model, batch, options.bucket, True, options.turns)
+        if options.model == "perceptron":
+            show_larger_jobs(step, sums)
     dist.destroy_process_group()
+
+
+def show_larger_jobs(step: float, sums: list[tuple[float, int]]) -> None:
+    """Print what sums of many sizes take, and steps of many ranks by the model."""
+    sizes, times = measured_sums(16 << 20)
+    if dist.get_rank():
+        return
+    for each, seconds_of_it in zip(sizes, times, strict=True):
+        print(f"  all_reduce of {each:>9} bytes: {1e6 * seconds_of_it:9.1f} µs")
+    latency, bandwidth = fitted(sizes, times)
+    print(f"latency {1e6 * latency:.1f} µs, bandwidth {bandwidth / 1e9:.2f} GB/s")
+    print_estimates(step, sums, latency, bandwidth)
 
 
 if __name__ == "__main__":
