@@ -44,6 +44,9 @@ LOOKED_AT = (
     "reference/numbagrad-pointwise", "design", "contributing", "drop-in", "torch-compatibility",
     "examples/char_gpt", "examples/pinn",
 )  # fmt: skip
+#: Seconds that only a build that hangs takes: one takes minutes, and more on a busy machine.
+HANGS = 3600
+pytestmark = pytest.mark.timeout(HANGS)
 WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
 
 
@@ -71,7 +74,7 @@ def site(tmp_path_factory) -> pathlib.Path:
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html",
          "-d", str(folder / "doctrees"), str(DOCS), str(folder / "html")],
-        capture_output=True, text=True, timeout=3600,  # ends a build that hangs, on any machine
+        capture_output=True, text=True, timeout=HANGS,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "html"
