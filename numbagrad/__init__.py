@@ -164,7 +164,6 @@ from .serialization import load, save
 from .printing import get_printoptions, printoptions, set_printoptions
 from .size import Size
 from .tensor import Tensor
-from .torch_function import register_overrides as _register_overrides
 from .warn_once import is_warn_always_enabled, set_warn_always
 
 newaxis = None
@@ -287,4 +286,3 @@ def __getattr__(name):
 
 
 _torch_alias.register()
-_register_overrides(lambda: _find("overrides"))

@@ -7,6 +7,7 @@ instances. This file finds who is to be asked, in which order, and asks;
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -14,22 +15,13 @@ from typing import Any
 __all__ = [
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "ask", "contexts",
     "disabled_torch_function", "has_override", "load_overrides", "overriding", "plain_types",
-    "register_overrides", "state",
+    "state",
 ]  # fmt: skip
-
-
-_import_overrides: Callable[[], Any]
-
-
-def register_overrides(load: Callable[[], Any]) -> None:
-    """Say how ``overrides.py`` is imported, which is built on Tensor; done by the package."""
-    global _import_overrides
-    _import_overrides = load
 
 
 def load_overrides() -> Any:
     """``overrides.py``, whose import wakes the layer that asks classes."""
-    return _import_overrides()
+    return importlib.import_module("numbagrad.overrides")
 
 
 def disabled_torch_function(

@@ -8,6 +8,8 @@ import re
 
 import pytest
 
+from numbagrad.autograd import tensor_interface
+
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = ("docs/design.md", "docs/contributing.md", "README.md")
 #: Where paths begin, beside the root of the repository.
@@ -199,3 +201,12 @@ def test_no_files_import_each_other_in_a_circle():
     while done := {module for module, names in imports.items() if not names}:
         imports = {module: names - done for module, names in imports.items() if module not in done}
     assert not imports
+
+
+def test_entries_of_the_table_between_rooms_are_filled_once():
+    empty = [name for name in tensor_interface._ENTRIES if getattr(tensor_interface, name) is None]
+    assert set(empty) <= {"aten_calls"}  # once a mode sees calls
+    with pytest.raises(TypeError, match="'add' is registered already"):
+        tensor_interface.register(add=print)
+    with pytest.raises(TypeError, match="unknown entry 'subtract'"):
+        tensor_interface.register(subtract=print)

@@ -96,7 +96,7 @@ def test_rows(monkeypatch):
 
 def test_products(monkeypatch):
     stuck = Stuck(5)
-    monkeypatch.setattr(matmul, "_way", matmul._first_way)
+    monkeypatch.setattr(matmul, "_made", [])
     monkeypatch.setattr(matmul, "_launcher", lambda: (stuck, layout.MatmulTable()))
     monkeypatch.setattr(matmul, "_launcher_with_tangent", lambda: stuck)
     monkeypatch.setattr(matmul, "kernel_of", lambda method, dtype: 0)

@@ -86,16 +86,6 @@ def edge_of(tensor: Any) -> tuple[Any, int] | None:
     return (tensor, 0) if grad_fn is None else (grad_fn, tensor._output_nr)
 
 
-#: The saved tensor of a node at a position as users see it; ``hooks/saved_hooks.py`` sets it.
-_show_saved: Callable[[Node, int], Any]
-
-
-def register_saved_tensor(show_saved: Callable[[Node, int], Any]) -> None:
-    """Set the function that shows the saved tensor of a node at a position."""
-    global _show_saved
-    _show_saved = show_saved
-
-
 def begin(
     node: Any, edges: tuple[Any, ...], saved: tuple[Any, ...] | None = (), number: Any = None
 ) -> None:
@@ -304,7 +294,7 @@ class Node:
                 raise RuntimeError(FREED)
             return tuple([self._saved_field("tensor", position, raw) for position in what])
         if raw:
-            return _show_saved(self, what)
+            return interface.show_saved(self, what)
         return None if what is None else self._unpack_entry(what)
 
     def __dir__(self) -> list[str]:

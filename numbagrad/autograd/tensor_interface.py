@@ -1,7 +1,8 @@
-"""All that autograd needs of Tensors, as one table that ``tensor/tensor.py`` fills at import.
+"""All that autograd needs of the rooms above it, as one table that those fill at import.
 
 The engine, ``Function`` and ``gradcheck`` reach tensors only through the names of this module, so
 they know nothing of operators and can be tested with any class that has the slots of a Tensor.
+``ops/operators/autograd_interface.py`` fills most entries.
 """
 
 from __future__ import annotations
@@ -63,23 +64,54 @@ elements_of: Any = None
 #: too, into a tensor, where one of them is under a transformation.
 write_transformed: Any = None
 
-_REQUIRED = (
-    "Tensor",
-    "new_tensor",
-    "ones_like",
-    "zeros",
-    "uniform",
-    "add",
-    "add_",
-    "clone",
-    "cast",
-    "sum_to_size",
-    "stack",
-    "copied",
-    "copied_unrecorded",
-    "has_own_order",
-    "copy_into",
-)
+#: ``rebase_history(tensor, node, number)``: ``set_history`` of one that was just written in place.
+rebase_history: Any = None
+
+# Histories of views (``writes/regions.py``); a geometry says which region of a base a view shows.
+
+#: ``read_region(base, geometry)``: the region; ``spread_region(region, geometry)`` is its adjoint.
+read_region: Any = None
+spread_region: Any = None
+#: ``clear_region(base, geometry)``: the base with zeros in the region.
+clear_region: Any = None
+#: ``replace_region(base, region, geometry)``: the base with other values there.
+replace_region: Any = None
+#: ``as_real(a)``: the parts of a complex tensor; ``as_complex(parts)``: the tensor of such parts.
+as_real: Any = None
+as_complex: Any = None
+#: ``as_lazy_conj(a, (conjugated, negated))``, its own adjoint.
+as_lazy_conj: Any = None
+#: ``lazy_conj_node(edge, change)``: the node of such a view of the tensor behind an edge.
+lazy_conj_node: Any = None
+
+# What rooms between autograd and operators call of the rooms above them.
+
+#: ``show_saved(node, position)``: the saved tensor of a node as users see it.
+show_saved: Any = None
+#: The answers for Tensors under a transformation: ``TransformedReading`` of ``tensor/state.py``.
+transformed_reading: Any = None
+#: ``resolve_lazy_conj(a)``: the elements of a tensor that waits to be conjugated or negated.
+resolve_lazy_conj: Any = None
+#: ``complex_variant(operator, operands)``: a pointwise operator for complex operands.
+complex_variant: Any = None
+#: torch's names of calls (``ops/aten_calls.py``), as soon as a mode sees calls.
+aten_calls: Any = None
+
+_ENTRIES = frozenset(__annotations__)
+
+
+def register(**functions: Any) -> None:
+    """Fill entries of the table at import, each once, by the room above that has the function.
+
+    Raises:
+        TypeError: if a name is not in the table, or was filled before.
+    """
+    for name, function in functions.items():
+        if name not in _ENTRIES:
+            raise TypeError(f"tensor_interface.register: unknown entry {name!r}")
+        if globals()[name] is not None:
+            raise TypeError(f"tensor_interface.register: {name!r} is registered already")
+        globals()[name] = function
 
 
 def expands_to(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
@@ -121,32 +153,3 @@ def set_history(tensor: Any, node: Any, number: int) -> None:
     tensor._requires_grad = True
     tensor._producer = node
     tensor._output_nr = number
-
-
-#: ``rebase_history(tensor, node, number)``: the same of a tensor that was just written in place.
-rebase_history: Any = set_history
-
-_OPTIONAL = (
-    "alias", "apply_transformed", "bump_version", "elements_of", "rebase_history",
-    "write_transformed",
-)  # fmt: skip
-
-
-def register(**functions: Any) -> None:
-    """Fill the table. ``tensor/tensor.py`` calls this once; later calls may replace single entries.
-
-    Args:
-        functions: entries by name. ``alias``, ``bump_version`` and ``rebase_history`` have defaults
-            that suit tensors whose views need no care.
-
-    Raises:
-        TypeError: if a name is not in the table, or if a required entry is still missing.
-    """
-    unknown = sorted(set(functions) - set(_REQUIRED) - set(_OPTIONAL))
-    if unknown:
-        raise TypeError(f"tensor_interface.register: unknown entries {unknown}")
-    table = globals()
-    table.update(functions)
-    missing = [name for name in _REQUIRED if table.get(name) is None]
-    if missing:
-        raise TypeError(f"tensor_interface.register: missing entries {missing}")

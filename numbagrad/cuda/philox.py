@@ -321,8 +321,8 @@ def _fill_bernoulli(there: Any, generator: Any, array: Any, p: Any) -> None:
     kind = np.dtype(np.float64 if p.dtype == np.float64 else np.float32)
     uniform: Any = there.new(contiguous(array.shape, kind), array)
     fill(there, "fill_uniform", generator, uniform, ())
-    views: Any = view_of(uniform), view_of(p).expanded(array.shape)
-    there.run(Pointwise("bernoulli", _below(), views, (view_of(array),), kind.name, (None, None)))
+    views = view_of(uniform), view_of(p).expanded(array.shape)
+    there.run(Pointwise.of_views("bernoulli", _below(), views, view_of(array), kind.name))
 
 
 @functools.cache

@@ -111,8 +111,7 @@ def _biases(layer: _Layer, input_bias: Any, hidden_bias: Any) -> Array:
         row = bias.reshape(1, whole)
         target = view_of(made[:, :joined])
         given = (target, view_of(row[:, :joined]))
-        add = Pointwise("add", _sum(), given, (target,), dtype_of(made.dtype).name, (None, None))
-        where.run(add)
+        where.run(Pointwise.of_views("add", _sum(), given, target, dtype_of(made.dtype).name))
         if joined < whole:
             where.copy(made[:, rest : rest + whole - joined], row[:, joined:])
     return made

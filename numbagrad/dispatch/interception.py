@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..autograd import tensor_interface as interface
 from ..executor import capture
 from . import half_precision
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Interceptor", "call", "computed", "finished", "gradients", "innermost", "is_apart", "is_open",
-    "only", "opened_before", "register_calls", "sees_all", "suspended", "written",
+    "only", "opened_before", "sees_all", "suspended", "written",
 ]  # fmt: skip
 
 Compute = Callable[[], Any]
@@ -107,19 +108,9 @@ def written(name: str, output: Any, operands: tuple[Any, ...], write: Callable[[
     computed(f"{name}_" if in_place else name, operands, compute, lambda made: made)
 
 
-#: ``ops/aten_calls.py``, once there are interceptors that see all.
-_calls: Any
-
-
-def register_calls(calls: Any) -> None:
-    """Set the module that knows torch's calls, which is built on operators."""
-    global _calls
-    _calls = calls
-
-
 def is_apart(name: str, arguments: tuple[Any, ...]) -> bool:
     """Whether an operator is to run as its definition: somebody sees all, and torch has none."""
-    return sees_all() and not _calls.is_one(name, arguments)
+    return sees_all() and not interface.aten_calls.is_one(name, arguments)
 
 
 def gradients(
@@ -132,7 +123,7 @@ def gradients(
     if not sees_all():
         return _undisturbed(compute)
     with suspended():
-        made = _calls.gradients_of(name, arguments, grads)
+        made = interface.aten_calls.gradients_of(name, arguments, grads)
     steps: Compute = lambda: _undisturbed(compute)  # noqa: E731
     for interceptor in _state.interceptors:
         if interceptor.sees_all:

@@ -32,6 +32,18 @@ BITWISE = ("and", "or", "xor", "invert")
 SHIFTS = ("lshift", "rshift", "shift_left", "shift_right")
 
 
+def _unary(operation: str) -> Callable[[Expression], Expression]:
+    return lambda self: make(operation, self)
+
+
+def _binary(operation: str) -> Callable[[Expression, Any], Expression]:
+    return lambda self, other: make(operation, self, other)
+
+
+def _reflected(operation: str) -> Callable[[Expression, Any], Expression]:
+    return lambda self, other: make(operation, other, self)
+
+
 class Expression:
     """One scalar operation applied to other expressions.
 
@@ -64,107 +76,43 @@ class Expression:
             "use where(condition, a, b), and & | ~ instead of and, or, not"
         )
 
-    def __add__(self, other: Any) -> Expression:
-        return make("add", self, other)
-
-    def __radd__(self, other: Any) -> Expression:
-        return make("add", other, self)
-
-    def __sub__(self, other: Any) -> Expression:
-        return make("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Expression:
-        return make("sub", other, self)
-
-    def __mul__(self, other: Any) -> Expression:
-        return make("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Expression:
-        return make("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Expression:
-        return make("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Expression:
-        return make("div", other, self)
-
-    def __floordiv__(self, other: Any) -> Expression:
-        return make("floor_divide", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Expression:
-        return make("floor_divide", other, self)
-
-    def __mod__(self, other: Any) -> Expression:
-        return make("remainder", self, other)
-
-    def __rmod__(self, other: Any) -> Expression:
-        return make("remainder", other, self)
-
-    def __pow__(self, other: Any) -> Expression:
-        return make("pow", self, other)
-
-    def __rpow__(self, other: Any) -> Expression:
-        return make("pow", other, self)
-
-    def __neg__(self) -> Expression:
-        return make("neg", self)
+    __add__ = _binary("add")
+    __radd__ = _reflected("add")
+    __sub__ = _binary("sub")
+    __rsub__ = _reflected("sub")
+    __mul__ = _binary("mul")
+    __rmul__ = _reflected("mul")
+    __truediv__ = _binary("div")
+    __rtruediv__ = _reflected("div")
+    __floordiv__ = _binary("floor_divide")
+    __rfloordiv__ = _reflected("floor_divide")
+    __mod__ = _binary("remainder")
+    __rmod__ = _reflected("remainder")
+    __pow__ = _binary("pow")
+    __rpow__ = _reflected("pow")
+    __neg__ = _unary("neg")
 
     def __pos__(self) -> Expression:
         return self
 
-    def __abs__(self) -> Expression:
-        return make("abs", self)
-
-    def __lt__(self, other: Any) -> Expression:
-        return make("lt", self, other)
-
-    def __le__(self, other: Any) -> Expression:
-        return make("le", self, other)
-
-    def __gt__(self, other: Any) -> Expression:
-        return make("gt", self, other)
-
-    def __ge__(self, other: Any) -> Expression:
-        return make("ge", self, other)
-
-    def __eq__(self, other: Any) -> Expression:  # type: ignore[override]
-        return make("eq", self, other)
-
-    def __ne__(self, other: Any) -> Expression:  # type: ignore[override]
-        return make("ne", self, other)
-
-    def __and__(self, other: Any) -> Expression:
-        return make("and", self, other)
-
-    def __rand__(self, other: Any) -> Expression:
-        return make("and", other, self)
-
-    def __or__(self, other: Any) -> Expression:
-        return make("or", self, other)
-
-    def __ror__(self, other: Any) -> Expression:
-        return make("or", other, self)
-
-    def __xor__(self, other: Any) -> Expression:
-        return make("xor", self, other)
-
-    def __rxor__(self, other: Any) -> Expression:
-        return make("xor", other, self)
-
-    def __invert__(self) -> Expression:
-        return make("invert", self)
-
-    def __lshift__(self, other: Any) -> Expression:
-        return make("lshift", self, other)
-
-    def __rlshift__(self, other: Any) -> Expression:
-        return make("lshift", other, self)
-
-    def __rshift__(self, other: Any) -> Expression:
-        return make("rshift", self, other)
-
-    def __rrshift__(self, other: Any) -> Expression:
-        return make("rshift", other, self)
+    __abs__ = _unary("abs")
+    __lt__ = _binary("lt")
+    __le__ = _binary("le")
+    __gt__ = _binary("gt")
+    __ge__ = _binary("ge")
+    __eq__ = _binary("eq")  # type: ignore[assignment]
+    __ne__ = _binary("ne")  # type: ignore[assignment]
+    __and__ = _binary("and")
+    __rand__ = _reflected("and")
+    __or__ = _binary("or")
+    __ror__ = _reflected("or")
+    __xor__ = _binary("xor")
+    __rxor__ = _reflected("xor")
+    __invert__ = _unary("invert")
+    __lshift__ = _binary("lshift")
+    __rlshift__ = _reflected("lshift")
+    __rshift__ = _binary("rshift")
+    __rrshift__ = _reflected("rshift")
 
 
 def constant(value: bool | int | float) -> Expression:

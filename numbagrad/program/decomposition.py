@@ -73,13 +73,9 @@ def _primitives(operation: Rowwise) -> list[Operation]:
 
     def pointwise(value: Expression, result: View) -> None:
         names = [name for name in views if name in Formula(list(views), [value]).uses]
-        operands = tuple([views[name] for name in names])
-        made.append(
-            Pointwise(
-                operation.name, Formula(names, [value]), operands, (result,), output.dtype.name,
-                (None,) * len(names),
-            )
-        )  # fmt: skip
+        formula, operands = Formula(names, [value]), [views[name] for name in names]
+        kind = output.dtype.name
+        made.append(Pointwise.of_views(operation.name, formula, operands, result, kind))
 
     for name, kind, value in rows.reductions:
         source = views[value.value] if value.operation == "input" else _new(output, output.shape)

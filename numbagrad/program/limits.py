@@ -66,8 +66,7 @@ def _fastest(formula: Formula, inputs: list[np.ndarray[Any, Any]]) -> float:
     """Seconds of the fastest of some runs of a formula over arrays."""
     arrays = [*inputs, np.empty_like(inputs[0])]
     views = [View(Memory(x, made=False), 0, x.shape, x.strides, x.dtype) for x in arrays]
-    numbers = (None,) * len(inputs)
-    operation = Pointwise("limit", formula, tuple(views[:-1]), (views[-1],), "float32", numbers)
+    operation = Pointwise.of_views("limit", formula, views[:-1], views[-1], "float32")
     program = Program([operation], views, [])
     found = []
     for _ in range(_REPETITIONS):

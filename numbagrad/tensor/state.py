@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ..autograd import tensor_interface as interface
 from ..autograd.grad_mode import state as grad_mode
 from ..autograd.hooks import watching
 from ..autograd.node import Node
@@ -39,18 +40,10 @@ class TransformedReading(Protocol):
         """Its text."""
 
 
-_reading: TransformedReading
-
-
-def register_reading(reading: TransformedReading) -> None:
-    """Say who answers for Tensors under a transformation: that room is built on this one."""
-    global _reading
-    _reading = reading
-
-
 def under_transformation() -> TransformedReading:
     """The reader of Tensors under a transformation."""
-    return _reading
+    reading: TransformedReading = interface.transformed_reading
+    return reading
 
 
 class Constant:

@@ -11,12 +11,12 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..autograd import tensor_interface
 from ..autograd.grad_mode import no_grad
 from ..autograd.tensor_interface import alias
 from ..printing import tensor_text
 from ..tensor import Tensor
 from ..tensor.leaves import with_own_memory
-from ..tensor.state import register_reading
 from .levels import (
     BRANCH,
     ITEM,
@@ -156,4 +156,4 @@ def refuse_tangents(name: str, tensors: Sequence[Any]) -> None:
         )
 
 
-register_reading(sys.modules[__name__])
+tensor_interface.register(transformed_reading=sys.modules[__name__])

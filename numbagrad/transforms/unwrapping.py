@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..autograd import tensor_interface as interface
 from ..tensor import Tensor
 from .levels import Batched, LazyConj, Level, Transformed, batched, settled, state_of
 
 __all__ = [
-    "below", "deepest", "install_resolve", "like_samples", "new_samples", "resolved", "split",
+    "below", "deepest", "like_samples", "new_samples", "resolved", "split",
 ]  # fmt: skip
 
 
@@ -92,19 +93,12 @@ def new_samples(
 
 # --- pending conjugates ---------------------------------------------------------------------------
 
-_resolve: Any = None
-
-
-def install_resolve(resolve: Callable[[Tensor], Tensor]) -> None:
-    """Set the function that gives the elements of a Tensor whose state is ``LazyConj``."""
-    global _resolve
-    _resolve = resolve
-
 
 def resolved(argument: Any) -> Any:
     """An argument with elements as they are read; lists of Tensors give lists."""
     if isinstance(argument, Tensor):
-        return _resolve(argument) if state_of(argument).__class__ is LazyConj else argument
+        waits = state_of(argument).__class__ is LazyConj
+        return interface.resolve_lazy_conj(argument) if waits else argument
     if argument.__class__ is list:
         return [resolved(item) for item in argument]
     return argument

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..absent import lacking
+from ..autograd import tensor_interface
 from ..autograd.grad_mode import no_grad
 from ..dispatch import interception
 from ..dispatch.interception import Compute, Interceptor
@@ -121,7 +122,7 @@ class TorchDispatchMode(Interceptor):
 
 
 BaseTorchDispatchMode = TorchDispatchMode
-interception.register_calls(aten_calls)
+tensor_interface.register(aten_calls=aten_calls)
 
 
 def _call_of(operator: Any, arguments: tuple[Any, ...]) -> aten_calls.AtenCall:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import tensor_interface as interface
 from ..grad_mode import state as grad_mode
-from ..node import Node, edge_of, register_saved_tensor
+from ..node import Node, edge_of
 from ..saved import ProducedOutput, ProducerLater, SavedInput, SavedOutput, save
 from . import watching
 from .tensor_hooks import MAY_COME
@@ -301,7 +301,7 @@ class SavedTensor:
         return entry.unpack_hook if entry.__class__ is HookedTensor else None
 
 
-register_saved_tensor(SavedTensor.of)
+interface.register(show_saved=SavedTensor.of)
 
 
 def make_saved_tensor(tensor: Any, is_output: bool) -> SavedTensor:

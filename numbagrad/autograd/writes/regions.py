@@ -1,6 +1,6 @@
 """Regions of a memory, and the nodes of bases and views that share them once they were written.
 
-``inplace.py`` makes these nodes; ``ops/views/strided.py`` installs the operators that they run. A
+``inplace.py`` makes these nodes; ``tensor_interface`` has the operators that they run. A
 region is the place of a view in the memory of its base.
 """
 
@@ -14,14 +14,14 @@ import numpy as np
 
 from ...backend import address_of, foreign
 from ...executor.families.complex_parts import parts_of_array
+from .. import tensor_interface as interface
 from ..hooks.saved_hooks import HookedTensor
 from ..hooks.tensor_hooks import note_metadata
 from ..node import Node, OutputMetadata, edge_of, visible
 from ..saved import FREED, ProducerLater, SavedOutput, save_output
 
 __all__ = [
-    "AsStridedBackward0", "CopySlices", "Geometry", "install_parts", "install_lazy_conj",
-    "install_regions", "region_of", "saved_view",
+    "AsStridedBackward0", "CopySlices", "Geometry", "region_of", "saved_view",
 ]  # fmt: skip
 
 
@@ -107,52 +107,6 @@ class Geometry:
 
 _AS_IT_IS = (False, False)
 
-_read: Any = None
-_spread: Any = None
-_clear: Any = None
-_replace: Any = None
-
-
-def install_regions(
-    read: Callable[[Any, Geometry], Any],
-    spread: Callable[[Any, Geometry], Any],
-    clear: Callable[[Any, Geometry], Any],
-    replace: Callable[[Any, Any, Geometry], Any],
-) -> None:
-    """Set the operators that histories of views are made of.
-
-    ``read(base, geometry)`` gives the region, ``spread(region, geometry)`` is its adjoint,
-    ``clear(base, geometry)`` gives the base with zeros in the region and
-    ``replace(base, region, geometry)`` with other values there; all are recorded.
-    """
-    global _read, _spread, _clear, _replace
-    _read, _spread, _clear, _replace = read, spread, clear, replace
-
-
-_as_real: Any = None
-_as_complex: Any = None
-_as_lazy_conj: Any = None
-_lazy_conj_node: Any = None
-
-
-def install_parts(as_real: Callable[[Any], Any], as_complex: Callable[[Any], Any]) -> None:
-    """Set the operators that turn a complex tensor into one of its parts, and back."""
-    global _as_real, _as_complex
-    _as_real, _as_complex = as_real, as_complex
-
-
-def install_lazy_conj(
-    as_lazy_conj: Callable[[Any, tuple[bool, bool]], Any],
-    lazy_conj_node: Callable[[Any, tuple[bool, bool]], Any],
-) -> None:
-    """Set what conjugates and negates: an operator, and how to make nodes of such views.
-
-    ``as_lazy_conj(tensor, (conjugated, negated))`` is its own adjoint.
-    ``lazy_conj_node(edge, change)`` is the node of such a view of the tensor behind an edge.
-    """
-    global _as_lazy_conj, _lazy_conj_node
-    _as_lazy_conj, _lazy_conj_node = as_lazy_conj, lazy_conj_node
-
 
 def region_of(
     base: Any,
@@ -168,34 +122,40 @@ def region_of(
         found = read(base, geometry)
     else:
         of_base, of_view = geometry.parted
-        found = read(_as_real(base) if of_base else base, geometry)
-        found = _as_complex(found) if of_view else found
+        found = read(interface.as_real(base) if of_base else base, geometry)
+        found = interface.as_complex(found) if of_view else found
     if geometry.lazy_conj is None:
         return found
-    return (as_lazy_conj or _as_lazy_conj)(found, geometry.lazy_conj)
+    return (as_lazy_conj or interface.as_lazy_conj)(found, geometry.lazy_conj)
 
 
 def _spread_region(region: Any, geometry: Geometry) -> Any:
     """The adjoint of reading the region, for a tensor like the view."""
     if geometry.lazy_conj is not None:
-        region = _as_lazy_conj(region, geometry.lazy_conj)
+        region = interface.as_lazy_conj(region, geometry.lazy_conj)
     if geometry.parted is None:
-        return _spread(region, geometry)
+        return interface.spread_region(region, geometry)
     of_base, of_view = geometry.parted
-    found = _spread(_as_real(region) if of_view else region, geometry)
-    return _as_complex(found) if of_base else found
+    found = interface.spread_region(interface.as_real(region) if of_view else region, geometry)
+    return interface.as_complex(found) if of_base else found
 
 
 def _without_region(base: Any, region: Any, geometry: Geometry) -> Any:
     """A tensor like the base with other values in the region, or zeros for None."""
     if geometry.lazy_conj is not None and region is not None:
-        region = _as_lazy_conj(region, geometry.lazy_conj)
+        region = interface.as_lazy_conj(region, geometry.lazy_conj)
     if geometry.parted is not None:
         of_base, of_view = geometry.parted
-        base = _as_real(base) if of_base else base
-        region = _as_real(region) if of_view and region is not None else region
-    found = _clear(base, geometry) if region is None else _replace(base, region, geometry)
-    return _as_complex(found) if geometry.parted is not None and geometry.parted[0] else found
+        base = interface.as_real(base) if of_base else base
+        region = interface.as_real(region) if of_view and region is not None else region
+    found = (
+        interface.clear_region(base, geometry)
+        if region is None
+        else interface.replace_region(base, region, geometry)
+    )
+    return (
+        interface.as_complex(found) if geometry.parted is not None and geometry.parted[0] else found
+    )
 
 
 class CopySlices(Node):
@@ -254,7 +214,7 @@ class CopySlices(Node):
         if write is None:
             raise RuntimeError(FREED)
         gradients = [None] * write._output_count
-        gradients[self._output_nr] = region_of(grad, geometry, _read)
+        gradients[self._output_nr] = region_of(grad, geometry, interface.read_region)
         results = write.backward(*gradients)
         of_view = None
         if position is not None:
@@ -333,7 +293,7 @@ class AsStridedBackward0(Node):
         if change is None:
             return cls(edge_of(base), geometry)
         edge = edge_of(base) if geometry.is_whole else (cls(edge_of(base), geometry), 0)
-        made: Node = _lazy_conj_node(edge, change)
+        made: Node = interface.lazy_conj_node(edge, change)
         return made
 
     def backward(self, grad: Any) -> tuple[Any, ...]:

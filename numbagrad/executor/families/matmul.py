@@ -61,6 +61,19 @@ def _launcher_with_tangent() -> Callable[..., tuple[Array, Array]]:
     return make_launcher("matmul_and_tangent", table, "matmul_and_tangent", "matmul_launch")
 
 
+#: The launcher of a product, once it was there.
+_made: list[Callable[..., Array]] = []
+library.when_forgetting(_made.clear)
+
+
+def _launcher_or_direct() -> Callable[..., Array]:
+    """The launcher if it can be had without a stall; else what does the same without one."""
+    if not NATIVE or not at_hand("matmul", "matmul_launch"):
+        return direct.product
+    _made.append(_launcher()[0])
+    return _made[0]
+
+
 def _compile(key: int, dtype: str) -> None:
     """Put the kernel that a launcher missed into the table of both."""
     method, _ = divmod(key, layout.MATMUL_TYPES)
@@ -82,7 +95,8 @@ def matmul(a: Array, b: Array, rounded: bool = True) -> Array:
         try:
             if capture.active is not None:
                 leave_to_capture()
-            return _way(a, b)
+            launch = _made[0] if _made else _launcher_or_direct()
+            return launch(a, b)
         except LaunchMiss as miss:
             code = miss.args[0]
         if (where := shared_by("matmul", (a, b))) is not None:
@@ -157,25 +171,6 @@ def unrounded(a: Array, b: Array) -> Array:
     """``a @ b`` of half precision as float32: for what raised ``HalfPrecision``."""
     made = bfloat16_product(a, b, rounded=False)
     return matmul(widened(a), widened(b)) if made is None else made
-
-
-def _first_way(a: Array, b: Array) -> Array:
-    """The product without a launcher, until there is one."""
-    global _way
-    if not NATIVE or not at_hand("matmul", "matmul_launch"):
-        return direct.product(a, b)
-    _way = _launcher()[0]
-    return _way(a, b)
-
-
-#: The product of two stacks of float32 or float64: the launcher, as soon as it is there.
-_way: Callable[[Array, Array], Array] = _first_way
-
-
-@library.when_forgetting
-def _forget_way() -> None:
-    global _way
-    _way = _first_way
 
 
 def _general(a: Array, b: Array) -> Array:

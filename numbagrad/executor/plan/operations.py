@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...backend import is_array
@@ -113,6 +113,14 @@ class Pointwise(Operation):
         return cls(*called, passed, written, compute.name, tuple(numbers), eager)
 
     @classmethod
+    def of_views(
+        cls, name: str, formula: Formula, operands: Iterable[View], output: View, compute: str
+    ) -> Pointwise:
+        """A formula over views alone, without numbers among its operands, into one of them."""
+        given = tuple(operands)
+        return cls(name, formula, given, (output,), compute, (None,) * len(given))
+
+    @classmethod
     def fill(cls, written: View, element: Any) -> Pointwise:
         """Every element of a view becomes a number."""
         formula = _formula_of(element, repr(element))  # -0.0 equals 0.0, and True equals 1
@@ -121,7 +129,7 @@ class Pointwise(Operation):
     @classmethod
     def copy(cls, read: View, written: View) -> Pointwise:
         """The elements of a view in another one of its dtype; it broadcasts."""
-        return cls("copy", _identity(), (read,), (written,), _computed(written), (None,))
+        return cls.of_views("copy", _identity(), (read,), written, _computed(written))
 
     @property
     def shape(self) -> tuple[int, ...]:

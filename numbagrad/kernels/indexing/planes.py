@@ -6,7 +6,14 @@ are; one side of a diagonal; and one element everywhere.
 
 from __future__ import annotations
 
-from ...codegen.intrinsics import address_of_stack, load, load_apart, store, store_apart
+from ...codegen.intrinsics import (
+    address_of_stack,
+    load,
+    load_apart,
+    store,
+    store_apart,
+    subroutine,
+)
 from ...codegen.kernel import element, kernel
 from ...codegen.record import Word
 from ..dtypes import dtypes
@@ -81,6 +88,18 @@ def fill(args, lo, hi):
         store_apart(output, k, value, element, 1)
 
 
+@subroutine
+def _first_elements(given, plane):
+    """Where a plane begins in the source and in the output."""
+    outer = plane // given.size_2
+    third = plane - outer * given.size_2
+    outermost = outer // given.size_1
+    second = outer - outermost * given.size_1
+    start = outermost * given.source_0 + second * given.source_1 + third * given.source_2
+    target = outermost * given.output_0 + second * given.output_1 + third * given.output_2
+    return start, target
+
+
 @kernel(variants=_SIZES, takes=Planes)
 def transpose(args, lo, hi):
     """Copy planes of which the rows' step in the source is 1; units are 16 rows."""
@@ -92,12 +111,7 @@ def transpose(args, lo, hi):
     for unit in range(lo, hi):
         plane = unit // blocks
         first = (unit - plane * blocks) * _TILE
-        outer = plane // given.size_2
-        third = plane - outer * given.size_2
-        outermost = outer // given.size_1
-        second = outer - outermost * given.size_1
-        start = outermost * given.source_0 + second * given.source_1 + third * given.source_2
-        target = outermost * given.output_0 + second * given.output_1 + third * given.output_2
+        start, target = _first_elements(given, plane)
         start += first
         target += first * output_row
         height = min(rows - first, _TILE)
@@ -120,55 +134,34 @@ def transpose(args, lo, hi):
                         store(output, target + r * output_row + column + c, value, element)
 
 
-@kernel(variants=_SIZES, takes=Planes)
-def reverse(args, lo, hi):
-    """Copy planes of which the columns' step in the source is -1; units are rows."""
-    given = Planes(args)
+@subroutine
+def _copy_rows(given, lo, hi, step, element):
+    """Copy rows of planes whose columns are ``step`` elements apart in the source."""
     output, source, rows, columns = given.output, given.source, given.rows, given.columns
     output_row, source_row = given.output_row, given.source_row
     unit = lo
     while unit < hi:  # what is left of a plane
         plane = unit // rows
         row = unit - plane * rows
-        outer = plane // given.size_2
-        third = plane - outer * given.size_2
-        outermost = outer // given.size_1
-        second = outer - outermost * given.size_1
-        start = outermost * given.source_0 + second * given.source_1 + third * given.source_2
-        target = outermost * given.output_0 + second * given.output_1 + third * given.output_2
+        start, target = _first_elements(given, plane)
         start += row * source_row
         target += row * output_row
         for _ in range(min(rows - row, hi - unit)):
             for c in range(columns):
-                value = load_apart(source, start - c, element, 2)
+                value = load_apart(source, start + c * step, element, 2)
                 store_apart(output, target + c, value, element, 1)
             start += source_row
             target += output_row
         unit += rows - row
+
+
+@kernel(variants=_SIZES, takes=Planes)
+def reverse(args, lo, hi):
+    """Copy planes of which the columns' step in the source is -1; units are rows."""
+    _copy_rows(Planes(args), lo, hi, -1, element)
 
 
 @kernel(variants=_SIZES, takes=Planes)
 def rows(args, lo, hi):
     """Copy planes of which the columns' step in the source is 1; units are rows."""
-    given = Planes(args)
-    output, source, rows, columns = given.output, given.source, given.rows, given.columns
-    output_row, source_row = given.output_row, given.source_row
-    unit = lo
-    while unit < hi:  # what is left of a plane
-        plane = unit // rows
-        row = unit - plane * rows
-        outer = plane // given.size_2
-        third = plane - outer * given.size_2
-        outermost = outer // given.size_1
-        second = outer - outermost * given.size_1
-        start = outermost * given.source_0 + second * given.source_1 + third * given.source_2
-        target = outermost * given.output_0 + second * given.output_1 + third * given.output_2
-        start += row * source_row
-        target += row * output_row
-        for _ in range(min(rows - row, hi - unit)):
-            for c in range(columns):
-                value = load_apart(source, start + c, element, 2)
-                store_apart(output, target + c, value, element, 1)
-            start += source_row
-            target += output_row
-        unit += rows - row
+    _copy_rows(Planes(args), lo, hi, 1, element)

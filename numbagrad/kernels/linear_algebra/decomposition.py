@@ -241,6 +241,61 @@ def _exchange(matrix, here, other, n, element):
     store(matrix, other * n + other, value, element)
 
 
+@subroutine
+def _pivot_of(packed, k, n, item, element):
+    """The row to exchange for a pivot, and its order: 1 or 2, or 0 if the column is zero."""
+    own, most, row = absolute(load(packed, k * n + k, element)), element(0), k
+    if k + 1 < n:
+        row = _largest(packed + k * n * item, k + 1, n, 1, element)
+        most = absolute(load(packed, k * n + row, element))
+    if not (own > 0 or most > 0):
+        return k, 0
+    if own >= element(_SHARE) * most:
+        return k, 1
+    place = _largest(packed + row * item, k, row, n, element)
+    others = absolute(load(packed, place * n + row, element))
+    if row + 1 < n:
+        place = _largest(packed + row * n * item, row + 1, n, 1, element)
+        others = max(others, absolute(load(packed, row * n + place, element)))
+    if own >= element(_SHARE) * most * (most / others):
+        return k, 1
+    if absolute(load(packed, row * n + row, element)) >= element(_SHARE) * others:
+        return row, 1
+    return row, 2
+
+
+@subroutine
+def _eliminate_one(packed, k, n, item, element):
+    """Subtract what a pivot of order 1 has in the columns after it, and divide its own."""
+    first = packed + k * n * item
+    divisor = load(first, k, element)
+    for j in range(k + 1, n):
+        factor_of = load(first, j, element) / divisor
+        subtract(packed + j * n * item, first, factor_of, j, n, element)
+    for i in range(k + 1, n):
+        store(first, i, load(first, i, element) / divisor, element)
+
+
+@subroutine
+def _eliminate_two(packed, k, n, item, element):
+    """The same for a pivot of order 2."""
+    first = packed + k * n * item
+    second = first + n * item
+    across = load(first, k + 1, element)
+    one = load(second, k + 1, element) / across
+    two = load(first, k, element) / across
+    scale = element(1) / (one * two - element(1)) / across
+    for j in range(k + 2, n):
+        beside = packed + j * n * item
+        a, b = load(first, j, element), load(second, j, element)
+        of_first = scale * (one * a - b)
+        of_second = scale * (two * b - a)
+        subtract(beside, first, of_first, j, n, element)
+        subtract(beside, second, of_second, j, n, element)
+        store(first, j, of_first, element)
+        store(second, j, of_second, element)
+
+
 @kernel(variants=REALS, takes=Pivoted)
 def pivot(args, lo, hi):
     """L and D of symmetric matrices, with the pivots of LAPACK's ``sytf2``."""
@@ -258,61 +313,26 @@ def pivot(args, lo, hi):
                 store(packed, j * n + i, value, element)
         zero, k = 0, 0
         while k < n:
-            first = packed + k * n * item
-            own, most, row = absolute(load(first, k, element)), element(0), k
-            if k + 1 < n:
-                row = _largest(first, k + 1, n, 1, element)
-                most = absolute(load(first, row, element))
-            other, rows = k, 1
-            if not (own > 0 or most > 0):
+            other, order = _pivot_of(packed, k, n, item, element)
+            if order == 0:
                 if zero == 0:
                     zero = k + 1
                 store(pivots, k, int32(k + 1), int32)
                 k += 1
                 continue
-            if not own >= element(_SHARE) * most:
-                place = _largest(packed + row * item, k, row, n, element)
-                others = absolute(load(packed, place * n + row, element))
-                if row + 1 < n:
-                    place = _largest(packed + row * n * item, row + 1, n, 1, element)
-                    others = max(others, absolute(load(packed, row * n + place, element)))
-                if not own >= element(_SHARE) * most * (most / others):
-                    other = row
-                    if not absolute(load(packed, row * n + row, element)) >= (
-                        element(_SHARE) * others
-                    ):
-                        rows = 2
-            last = k + rows - 1
+            last = k + order - 1
             if other != last:
                 _exchange(packed, last, other, n, element)
-                if rows == 2:
-                    value = load(first, k + 1, element)
-                    store(first, k + 1, load(first, other, element), element)
-                    store(first, other, value, element)
-            if rows == 1:
-                divisor = load(first, k, element)
-                for j in range(k + 1, n):
-                    factor_of = load(first, j, element) / divisor
-                    subtract(packed + j * n * item, first, factor_of, j, n, element)
-                for i in range(k + 1, n):
-                    store(first, i, load(first, i, element) / divisor, element)
+                if order == 2:
+                    value = load(packed, k * n + last, element)
+                    store(packed, k * n + last, load(packed, k * n + other, element), element)
+                    store(packed, k * n + other, value, element)
+            if order == 1:
+                _eliminate_one(packed, k, n, item, element)
                 store(pivots, k, int32(other + 1), int32)
             else:
-                second = first + n * item
-                across = load(first, k + 1, element)
-                one = load(second, k + 1, element) / across
-                two = load(first, k, element) / across
-                scale = element(1) / (one * two - element(1)) / across
-                for j in range(k + 2, n):
-                    beside = packed + j * n * item
-                    a, b = load(first, j, element), load(second, j, element)
-                    of_first = scale * (one * a - b)
-                    of_second = scale * (two * b - a)
-                    subtract(beside, first, of_first, j, n, element)
-                    subtract(beside, second, of_second, j, n, element)
-                    store(first, j, of_first, element)
-                    store(second, j, of_second, element)
+                _eliminate_two(packed, k, n, item, element)
                 store(pivots, k, int32(-other - 1), int32)
-                store(pivots, k + 1, int32(-other - 1), int32)
-            k += rows
+                store(pivots, last, int32(-other - 1), int32)
+            k += order
         store(given.zeros, matrix, int32(zero), int32)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.writes.regions import install_parts
+from ...autograd import tensor_interface
 from ...dispatch.policies import autocasts
 from ...dtype import bfloat16, scalar_type_name
 from ...dtype import dtype as DType
@@ -147,7 +147,7 @@ def _whole(parts: Tensor) -> Tensor:
     return view_as_complex(parts if lies_well else parts.contiguous())
 
 
-install_parts(view_as_real, _whole)
+tensor_interface.register(as_real=view_as_real, as_complex=_whole)
 
 
 def real(input: Tensor) -> Tensor:

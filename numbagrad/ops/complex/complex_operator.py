@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd import tensor_interface
 from ...dispatch.bits import INTERCEPTED, TRANSFORMED
 from ...executor.families.complex_pointwise import ComplexProgram, LiftedFormula, refused
 from ...executor.plan.dtypes import promoted
@@ -27,7 +28,7 @@ from ...formula.trace import parameters
 from ...tensor import Tensor, new_tensor
 from ..operators.definition import ComplexRule, PointwiseDefinition, Refused
 from ..operators.gradient_rule import second_name
-from ..operators.pointwise_operator import PointwiseOperator, register_complex
+from ..operators.pointwise_operator import PointwiseOperator
 from ..operators.pointwise_operator import is_complex as has_parts
 
 __all__ = ["derived"]
@@ -56,7 +57,7 @@ def _variant_of(operator: PointwiseOperator, operands: Sequence[Any]) -> Complex
     return variant
 
 
-register_complex(_variant_of)
+tensor_interface.register(complex_variant=_variant_of)
 
 
 def _value(name: str, is_complex: bool) -> Any:

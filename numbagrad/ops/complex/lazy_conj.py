@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...autograd import tensor_interface
 from ...autograd.grad_mode import no_grad
 from ...autograd.grad_mode import state as grad_mode
 from ...autograd.node import next_sequence_nr
-from ...autograd.writes.regions import install_lazy_conj
 from ...dispatch import transformations
 from ...executor.capture import outside_programs
 from ...formula import complex as lifted
@@ -22,7 +22,6 @@ from ...formula import symbol
 from ...formula.complex import Complex
 from ...tensor import Tensor, new_tensor
 from ...transforms.levels import LazyConj, lazy_conj, settled, state_of
-from ...transforms.unwrapping import install_resolve
 from ..methods.registry import method
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
@@ -139,9 +138,6 @@ def _node_of(edge: Any, change: tuple[bool, bool]) -> Any:
     return edge[0]
 
 
-install_lazy_conj(as_lazy_conj, _node_of)
-
-
 # --- elements -------------------------------------------------------------------------------------
 
 #: Its node leads from the elements to a leaf.
@@ -167,7 +163,9 @@ def _resolved(input: Tensor) -> Tensor:
     return made
 
 
-install_resolve(_resolved)
+tensor_interface.register(
+    as_lazy_conj=as_lazy_conj, lazy_conj_node=_node_of, resolve_lazy_conj=_resolved
+)
 
 
 def _copied(input: Tensor) -> Tensor:

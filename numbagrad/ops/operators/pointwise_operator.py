@@ -194,7 +194,8 @@ class PointwiseOperator(Operator):
 
     def variant(self, operands: Sequence[Any]) -> PointwiseOperator:
         """This operator for operands of which some, or the output, are complex."""
-        return _variant_of(self, operands)
+        found: PointwiseOperator = tensors.complex_variant(self, operands)
+        return found
 
     @staticmethod
     def of_formula(definition: PointwiseDefinition, formula: Any) -> PointwiseOperator:
@@ -371,18 +372,6 @@ class PointwiseOperator(Operator):
         before_write(output)
         self.program.launch_into(*map(_array_of, operands), output._array)
         tensors.bump_version(output)
-
-
-#: The variant of an operator for complex operands; ``ops/complex/complex_operator.py`` sets it.
-_variant_of: Callable[[PointwiseOperator, Sequence[Any]], PointwiseOperator]
-
-
-def register_complex(
-    variant_of: Callable[[PointwiseOperator, Sequence[Any]], PointwiseOperator],
-) -> None:
-    """Set the function that finds the variant of an operator for complex operands."""
-    global _variant_of
-    _variant_of = variant_of
 
 
 @functools.cache

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ... import half_precision as half
-from ...autograd.writes.regions import Geometry, install_regions
+from ...autograd import tensor_interface
+from ...autograd.writes.regions import Geometry
 from ...backend import address_of, foreign, refuse_foreign
 from ...executor.capture import outside_programs
 from ...executor.families.indexing import strided_view
@@ -211,7 +212,12 @@ replace_region = TensorOperator(
     takes_half=True,
     portable=True,
 )
-install_regions(read_region, spread_region, clear_region, replace_region)
+tensor_interface.register(
+    read_region=read_region,
+    spread_region=spread_region,
+    clear_region=clear_region,
+    replace_region=replace_region,
+)
 
 #: ``view_region(input, geometry)``: ``as_strided`` with a region that is known to be in the memory.
 view_region = ViewOperator(
