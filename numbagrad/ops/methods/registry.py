@@ -6,12 +6,14 @@ of the package) and mark those that are methods too with the decorator below.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
 from ...tensor import Tensor
 from ..arguments.check import as_method
+from ..arguments.kinds import FORMS
 
 #: A function or a property.
 Decorated = TypeVar("Decorated", bound=Any)
@@ -36,3 +38,15 @@ def method(*names: str) -> Callable[[Decorated], Decorated]:
         return function
 
     return install
+
+
+def install_form(form: Callable[..., Any], function: Callable[..., Any], name: str) -> None:
+    """Make ``form`` a method whose arguments are those of ``function``, and are checked as such."""
+    form.__name__ = form.__qualname__ = name
+    form.__annotations__ = function.__annotations__
+    signature = inspect.signature(function)
+    taken = [x for each, x in signature.parameters.items() if each != "out"]
+    form.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
+    if hasattr(function, FORMS):
+        setattr(form, FORMS, getattr(function, FORMS))
+    method(name)(form)

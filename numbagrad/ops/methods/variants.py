@@ -27,13 +27,12 @@ from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...tensor import Tensor
 from ...transforms.reading import refuse_tangents
 from ...type_names import type_name
-from ..arguments.kinds import FORMS
 from ..arguments.older_orders import rearranged
 from ..arguments.output import write_result
 from ..arguments.requirements import resize_output
 from ..operators.pointwise_operator import PointwiseOperator
 from ..pointwise.arguments import SAME_OUT, WITHOUT_OUT, check_out_dtype, check_same_dtype
-from .registry import method
+from .registry import install_form, method
 
 __all__: list[str] = []
 
@@ -469,16 +468,8 @@ def install_in_place(
         )
 
     public = f"{function.__name__}_"
-    write.__name__ = write.__qualname__ = public
     write.__doc__ = f"``{function.__name__}`` written into the tensor."
-    # Its arguments are those of the function, and are checked as such.
-    write.__annotations__ = function.__annotations__
-    signature = inspect.signature(function)
-    taken = [x for name, x in signature.parameters.items() if name != "out"]
-    write.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
-    if hasattr(function, FORMS):
-        setattr(write, FORMS, getattr(function, FORMS))
-    method(public)(write)
+    install_form(write, function, public)
 
 
 #: Operators of Python in place whose definition has options.

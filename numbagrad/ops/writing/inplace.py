@@ -39,14 +39,13 @@ from ...transforms.batching import aligned, stacked
 from ...transforms.levels import is_transformed
 from ...type_names import type_name
 from .. import pointwise as table  # noqa: F401 - fills the register
-from ..arguments.kinds import NOT_GIVEN
 from ..arguments.requirements import require_tensor, require_tensor_or_number
 from ..arguments.shapes import check_broadcast
 from ..conversion.dtypes import as_element, cast
-from ..methods.registry import method
+from ..methods.registry import install_form, method
 from ..operators.tensor_operator import TensorOperator
 from ..views.expand import sum_to_size
-from ..views.view import squeeze, t, transpose, unsqueeze
+from ..views.view import squeeze, swapaxes, t, transpose, unsqueeze
 
 __all__: list[str] = []
 
@@ -207,34 +206,22 @@ def reshape_in_place(tensor: Tensor, view: Callable[[Tensor], Tensor]) -> Tensor
     return tensor
 
 
-@method()
-def t_(self: Tensor) -> Tensor:
-    """``t`` in place."""
-    return reshape_in_place(self, t)
+def _install_reshaping(view: Callable[..., Tensor], name: str) -> None:
+    """Install the method that gives a tensor the shape of ``view`` of it."""
+
+    def reshape(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        return reshape_in_place(self, lambda x: view(x, *arguments, **options))
+
+    reshape.__doc__ = f"``{view.__name__}`` in place."
+    install_form(reshape, view, name)
 
 
-@method()
-def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
-    """``swapaxes`` in place."""
-    return transpose_(self, axis0, axis1)
-
-
-@method("transpose_", "swapdims_")
-def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """``transpose`` in place."""
-    return reshape_in_place(self, lambda x: transpose(x, dim0, dim1))
-
-
-@method()
-def squeeze_(self: Tensor, dim: Any = NOT_GIVEN, *more: int) -> Tensor:
-    """``squeeze`` in place."""
-    return reshape_in_place(self, lambda x: squeeze(x, dim, *more))
-
-
-@method()
-def unsqueeze_(self: Tensor, dim: int) -> Tensor:
-    """``unsqueeze`` in place."""
-    return reshape_in_place(self, lambda x: unsqueeze(x, dim))
+_install_reshaping(t, "t_")
+_install_reshaping(transpose, "transpose_")
+_install_reshaping(transpose, "swapdims_")
+_install_reshaping(swapaxes, "swapaxes_")
+_install_reshaping(squeeze, "squeeze_")
+_install_reshaping(unsqueeze, "unsqueeze_")
 
 
 @method()
