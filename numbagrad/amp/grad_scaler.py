@@ -257,3 +257,21 @@ class GradScaler:
         self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
         self._growth_tracker = state_dict["_growth_tracker"]
+
+
+class ScalerOfDevice(GradScaler):
+    """A scaler of one kind of device, which its class names: the arguments are the others."""
+
+    _device: str
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        super().__init__(
+            self._device, init_scale, growth_factor, backoff_factor, growth_interval, enabled
+        )

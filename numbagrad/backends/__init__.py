@@ -14,7 +14,8 @@ from typing import Any
 from ..lazy import lazy_names
 
 __all__ = ["ContextProp", "PropModule", "Switches", "cpu", "cuda", "cudnn", "flags_of", "mha",
-           "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized"]  # fmt: skip
+           "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized",
+           "set_switches"]  # fmt: skip
 
 
 class Switches:
@@ -40,6 +41,15 @@ def flags_of(module: Any, values: dict[str, Any]) -> Iterator[None]:
     finally:
         for name, value in before.items():
             setattr(module, name, value)
+
+
+def set_switches(module: Any, given: dict[str, Any]) -> tuple[Any, ...]:
+    """Set the attributes of a module for which a value is given, and return what all were."""
+    before = tuple([getattr(module, name) for name in given])
+    for name, value in given.items():
+        if value is not None:
+            setattr(module, name, value)
+    return before
 
 
 class ContextProp:

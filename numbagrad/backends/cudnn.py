@@ -6,7 +6,7 @@ import sys
 from contextlib import AbstractContextManager
 from typing import Any
 
-from . import Switches, flags_of
+from . import Switches, flags_of, set_switches
 
 enabled = True
 benchmark = False
@@ -42,14 +42,9 @@ def set_flags(
     _fp32_precision: str = "none",
 ) -> tuple[Any, ...]:
     """Set switches that are not None, and return what all were."""
-    module = sys.modules[__name__]
     given = dict(enabled=_enabled, benchmark=_benchmark, benchmark_limit=_benchmark_limit,
                  deterministic=_deterministic, allow_tf32=_allow_tf32)  # fmt: skip
-    before = tuple(getattr(module, name) for name in given)
-    for name, value in given.items():
-        if value is not None:
-            setattr(module, name, value)
-    return before
+    return set_switches(sys.modules[__name__], given)
 
 
 def flags(

@@ -41,6 +41,12 @@ class _Table(Module):
             raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
         self.weight = Parameter(weight, trained)
 
+    def _with_options(self, **defaults: Any) -> str:
+        """The sizes, and the options that are not as by default."""
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        given = [(name, getattr(self, name), default) for name, default in defaults.items()]
+        return text + "".join([f", {name}={x!r}" for name, x, default in given if x != default])
+
     def reset_parameters(self) -> None:
         """Draw new initial values: normal numbers, zeros in the row of the padding."""
         init.normal_(self.weight)
@@ -83,14 +89,9 @@ class Embedding(_Table):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, default in (
-            ("padding_idx", None), ("max_norm", None), ("norm_type", 2),
-            ("scale_grad_by_freq", False), ("sparse", False),
-        ):  # fmt: skip
-            if getattr(self, name) != default:
-                text += f", {name}={getattr(self, name)}"
-        return text
+        return self._with_options(
+            padding_idx=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, sparse=False
+        )
 
     @classmethod
     def from_pretrained(
@@ -161,14 +162,9 @@ class EmbeddingBag(_Table):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, default in (
-            ("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("mode", ""),
-            ("padding_idx", None),
-        ):  # fmt: skip
-            if getattr(self, name) != default:
-                text += f", {name}={getattr(self, name)!r}"
-        return text
+        return self._with_options(
+            max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="", padding_idx=None
+        )
 
     @classmethod
     def from_pretrained(

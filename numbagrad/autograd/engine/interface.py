@@ -398,14 +398,7 @@ def _root_gradient(index: int, root: Any, gradient: Any, create_graph: bool) -> 
         return _checked_root_gradient(index, root, gradient, create_graph)
     if not isinstance(root, interface.Tensor):
         return _one_for_edge(root)
-    if root._array.size != 1:
-        raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if root._array.dtype.kind == "c":
-        raise RuntimeError(
-            "grad can be implicitly created only for real scalar outputs but got "
-            f"torch.{root._array.dtype}"
-        )
-    return interface.ones_like(root)
+    return _one_for(root)
 
 
 def _one_for_edge(edge: GradientEdge) -> Any:
@@ -416,15 +409,19 @@ def _one_for_edge(edge: GradientEdge) -> Any:
             "grad: nothing is known of the tensor behind a GradientEdge that was made by hand; "
             "make it with get_gradient_edge(tensor), or pass its gradient in grad_outputs"
         )
-    one = interface.zeros(shape, dtype)
-    if one._array.size != 1:
+    return _one_for(interface.zeros(shape, dtype))
+
+
+def _one_for(root: Any) -> Any:
+    """The gradient of a root of one element that is none of a user's."""
+    if root._array.size != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if one._array.dtype.kind == "c":
+    if root._array.dtype.kind == "c":
         raise RuntimeError(
             "grad can be implicitly created only for real scalar outputs but got "
-            f"torch.{one._array.dtype}"
+            f"torch.{root._array.dtype}"
         )
-    return interface.ones_like(one)
+    return interface.ones_like(root)
 
 
 def _checked_root_gradient(index: int, root: Any, gradient: Any, create_graph: bool) -> Any:

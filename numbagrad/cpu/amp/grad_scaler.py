@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from ...amp.grad_scaler import GradScaler as _GradScaler
+from ...amp.grad_scaler import ScalerOfDevice
 
 __all__ = ["GradScaler"]
 
 
-class GradScaler(_GradScaler):
+class GradScaler(ScalerOfDevice):
     """``torch.amp.GradScaler("cpu", ...)``."""
 
-    def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ) -> None:
-        super().__init__(
-            "cpu",
-            init_scale=init_scale,
-            growth_factor=growth_factor,
-            backoff_factor=backoff_factor,
-            growth_interval=growth_interval,
-            enabled=enabled,
-        )
+    _device = "cpu"
