@@ -37,6 +37,8 @@ class Switches:
 @contextlib.contextmanager
 def flags_of(module: Any, values: dict[str, Any]) -> Iterator[None]:
     ...
+def set_switches(module: Any, given: dict[str, Any]) -> tuple[Any, ...]:
+    ...
 class ContextProp:
 
     def __init__(self, getter: Any, setter: Any) -> None:
