@@ -155,6 +155,25 @@ class TestReading:
             (second,) = torch.autograd.grad((gradient * x).sum(), x)
             assert second.tolist() == [[0, 0, 0]] * 2
 
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    @pytest.mark.parametrize("p", [1, 2, float("inf")])
+    def test_kernels_of_distances_agree_with_their_definition(self, p, dtype):
+        """Gradients that are recorded are composed of differences; others have kernels."""
+        torch.manual_seed(0)
+        x = torch.randn(20, 18, dtype=dtype)
+        x[3], x[7, 2] = x[1], NAN
+        x.requires_grad_()
+        pairs = torch.pdist(x, p)
+        apart = torch.triu_indices(20, 20, 1)
+        differences = (x[apart[0]] - x[apart[1]]).detach()
+        expected = torch.linalg.vector_norm(differences, p, -1)
+        torch.testing.assert_close(pairs, expected, equal_nan=True)
+        for made in (pairs, torch.cdist(x.view(4, 5, 18), x.view(4, 5, 18).flip(1), p)):
+            weights = torch.randn(made.shape, dtype=dtype)
+            (direct,) = torch.autograd.grad(made, x, weights, retain_graph=True)
+            (recorded,) = torch.autograd.grad(made, x, weights, create_graph=True)
+            torch.testing.assert_close(direct, recorded.detach(), equal_nan=True)
+
     def test_a_matrix_of_few_rows_has_no_pairs(self):
         for rows in (0, 1):
             assert torch.pdist(torch.ones(rows, 3)).shape == (0,)

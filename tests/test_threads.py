@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from numbagrad.executor.cache import library
-from numbagrad.executor.threads import cpus, pool
+from numbagrad.executor.threads import cpus, numpy_threads, pool
 
 #: Adds 1 to each element of the range and counts the calls; args are the two addresses.
 COUNT = """
@@ -369,3 +369,10 @@ def test_default_number_of_threads(environment, expected):
         check=True,
     )
     assert result.stdout.strip() == (expected or str(cpus.available_cpus()))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_openblas_of_numpy_takes_as_many_threads(count):
+    # None: NumPy calls another library, of which nothing is known
+    pool.set_num_threads(count)
+    assert numpy_threads.threads_of_numpy() in (None, min(count, cpus.available_cpus()))

@@ -17,8 +17,9 @@ from ..hand_written import HandWrittenKernel
 
 Array = np.ndarray[Any, Any]
 
-#: Dtypes of the lines, and those of their parts.
-_DTYPES = {np.dtype(kind): np.empty(0, kind).real.dtype for kind in "fdFD"}
+#: Dtypes of the lines, those of their parts, and names of these, which NumPy puts together anew.
+_PARTS = {np.dtype(kind): np.empty(0, kind).real.dtype for kind in "fdFD"}
+_DTYPES = {kind: (real, real.name) for kind, real in _PARTS.items()}
 
 #: Lines beside each other that are worth a vector, and the length up to which one is enough.
 _BESIDE, _ALONE = 4, 128
@@ -99,9 +100,9 @@ def transform(
         size //= 2
     stages = _stages(size)
     assert stages is not None
-    real = _DTYPES[output.dtype]
-    _kernel(name, real.name).launch(
-        count, max(_GRAIN // size, 2 * LANES[real.name]), output, array,
+    real, name_of_real = _DTYPES[output.dtype]
+    _kernel(name, name_of_real).launch(
+        count, max(_GRAIN // size, 2 * LANES[name_of_real]), output, array,
         _table(size, scale, real, halved), stages, len(stages), size, inner, output.shape[dim],
         int(turned),
     )  # fmt: skip

@@ -20,6 +20,7 @@ from ...native import interpreter
 from ...native.thread_layout import CAPACITY, LINE, Participant, ThreadPool
 from ..cache import library
 from .cpus import available_cpus, default_num_threads
+from .numpy_threads import set_threads_of_numpy
 
 #: How long an idle thread keeps looking for work before it sleeps. Waking one costs the launcher
 #: some 10 microseconds, so this covers the usual gaps between the launches of a training loop; an
@@ -46,6 +47,8 @@ def get_num_threads() -> int:
 def set_num_threads(num_threads: int) -> None:
     """Set the number of threads for all launches that begin after this call.
 
+    The same holds for NumPy's calls of OpenBLAS, those of the program's own included.
+
     Raises ``TypeError`` if it is not an int and ``RuntimeError`` if it is not positive.
     """
     global _num_threads
@@ -60,6 +63,7 @@ def set_num_threads(num_threads: int) -> None:
         _num_threads = min(num_threads, CAPACITY)
         if _block is not None:
             _apply_num_threads(_block)
+        set_threads_of_numpy(_num_threads)
 
 
 def pool_address() -> int:

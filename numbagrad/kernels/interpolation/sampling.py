@@ -223,9 +223,24 @@ def spread(args, lo, hi):
         for s in range(samples):
             offset, of_x, of_y, of_z = around(place, shape)
             place += rank * size_of
-            count = write_taps(taps, shape, offset, of_x, of_y, of_z)
             plane = start
             of = (n * channels + first) * samples + s
+            (x0, x1, _), (y0, y1, _) = of_x, of_y
+            if min(min(x0, x1), min(y0, y1)) >= zero and rank == 2:
+                of_a, of_b, of_c, of_d = x0 * y0, x1 * y0, x0 * y1, x1 * y1
+                below = offset + shape.width
+                for _ in range(end - first):
+                    value = load(source, of, element)
+                    a, b = load(plane, offset, element), load(plane, offset + 1, element)
+                    c, d = load(plane, below, element), load(plane, below + 1, element)
+                    store(plane, offset, a + value * of_a, element)
+                    store(plane, offset + 1, b + value * of_b, element)
+                    store(plane, below, c + value * of_c, element)
+                    store(plane, below + 1, d + value * of_d, element)
+                    plane += size * size_of
+                    of += samples
+                continue
+            count = write_taps(taps, shape, offset, of_x, of_y, of_z)
             for _ in range(end - first):
                 value = load(source, of, element)
                 for tap in range(count):
@@ -252,23 +267,38 @@ def follow_grid(args, lo, hi):
     for at in range(lo, hi):
         offset, of_x, of_y, of_z = around(place, shape)
         place += rank * size_of
-        count = write_taps(taps, shape, offset, of_x, of_y, of_z)
-        for tap in range(count):
-            store(sums, tap, zero, element)
         plane = source + n * channels * size * size_of
         of = n * channels * samples + s
-        for _ in range(channels):
-            value = load(grad, of, element)
+        (x0, x1, dx), (y0, y1, dy) = of_x, of_y
+        if min(min(x0, x1), min(y0, y1)) >= zero and rank == 2:
+            below = offset + shape.width
+            a, b, c, d = zero, zero, zero, zero
+            for _ in range(channels):
+                value = load(grad, of, element)
+                a += value * load(plane, offset, element)
+                b += value * load(plane, offset + 1, element)
+                c += value * load(plane, below, element)
+                d += value * load(plane, below + 1, element)
+                plane += size * size_of
+                of += samples
+            store(output, at * 2, dx * (y0 * (b - a) + y1 * (d - c)), element)
+            store(output, at * 2 + 1, dy * (x0 * (c - a) + x1 * (d - b)), element)
+        else:
+            count = write_taps(taps, shape, offset, of_x, of_y, of_z)
             for tap in range(count):
-                term = value * load(plane, load(taps, tap, int64), element)
-                store(sums, tap, load(sums, tap, element) + term, element)
-            plane += size * size_of
-            of += samples
-        for axis in range(rank):
-            total = zero
-            for tap in range(count):
-                total += load(slopes, 8 * axis + tap, element) * load(sums, tap, element)
-            store(output, at * rank + axis, total, element)
+                store(sums, tap, zero, element)
+            for _ in range(channels):
+                value = load(grad, of, element)
+                for tap in range(count):
+                    term = value * load(plane, load(taps, tap, int64), element)
+                    store(sums, tap, load(sums, tap, element) + term, element)
+                plane += size * size_of
+                of += samples
+            for axis in range(rank):
+                total = zero
+                for tap in range(count):
+                    total += load(slopes, 8 * axis + tap, element) * load(sums, tap, element)
+                store(output, at * rank + axis, total, element)
         s += 1
         if s == samples:
             s, n = 0, n + 1

@@ -256,12 +256,22 @@ def logspace(
 def _indices_of(name: str, which: str, find: Callable[..., Any]) -> Callable[..., Tensor]:
     """``tril_indices`` or ``triu_indices``."""
 
+    @functools.lru_cache(maxsize=64)
+    def found_before(
+        row: int, col: int, offset: int, kind: np.dtype[Any]
+    ) -> np.ndarray[Any, Any]:
+        return np.array(find(row, offset, col), dtype=kind)
+
     def function(row: int, col: int, offset: int = 0, *, dtype: Any, where: Any) -> Tensor:
         for argument, size in (("row", row), ("col", col)):
             if size < 0:
                 raise RuntimeError(f"{name}(): {argument} must be non-negative, got {size}")
         kind = kind_of_new(name, dtype, int64.numpy, without="bcfV")
-        return leaf(constant(np.array(find(row, offset, col), dtype=kind)), False, where)
+        if row.__class__ is col.__class__ is offset.__class__ is int and row * col <= _SMALL:
+            made = found_before(row, col, offset, kind).copy()
+        else:
+            made = np.array(find(row, offset, col), dtype=kind)
+        return leaf(constant(made), False, where)
 
     function.__doc__ = (
         f"Rows and columns, as a tensor (2, count), of the {which} triangle of a row x col matrix."

@@ -1,7 +1,8 @@
 """Distances between vectors: all pairs of one set or two (pdist, cdist), or two tensors (dist).
 
 The gradient by Euclidean distances is made of products of matrices, that of other norms of all
-differences. Where two vectors coincide it is zero, as in torch.
+differences; those by norms 1, 2 and infinity have kernels where they are not differentiated
+themselves (``executor/families/distances.py``). Where two vectors coincide it is zero, as in torch.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.grad_mode import state as grad_mode
 from ...dispatch.policies import autocasts
 from ...dtype import scalar_type_name
+from ...executor.families import distances as executor
 from ...executor.families.conversion import convert
 from ...executor.memory.arrays import constant_beside
 from ...tensor import Tensor, new_tensor
@@ -52,11 +55,28 @@ def _distances(a: Array, b: Array, p: float, by_product: bool) -> Array:
     return made._array
 
 
+def _pulled(grad: Tensor, x: Tensor, y: Tensor, p: float, distances: Tensor) -> Tensor | None:
+    """The gradient by ``x`` of its distances to ``y`` by a kernel; None where that has to wait.
+
+    Gradients that are differentiated themselves are composed, and those of broadcast stacks.
+    """
+    arrays = [each._array for each in (grad, x, y, distances)]
+    if grad_mode.enabled or not executor.has_kernels(p, *arrays):
+        return None
+    if arrays[0].ndim > 1 and not arrays[0].shape[:-2] == arrays[1].shape[:-2] == y.shape[:-2]:
+        return None
+    return new_tensor(executor.pulled(*arrays[:3], p, arrays[3]))
+
+
 def _pull(grad: Tensor, x: Tensor, y: Tensor, p: float, distances: Tensor) -> Tensor:
     """The gradient by ``x`` of its distances to ``y``; the last dimension of both is summed.
 
     What is zero is replaced before it is divided by, so that gradients of this are no NaN either.
     """
+    if p != 2:
+        made = _pulled(grad, x, y, p, distances)
+        if made is not None:
+            return made
     zero = pointwise("eq")(distances, 0)
     grad, distances = where(zero, 0.0, grad), where(zero, 1.0, distances)
     if p == 2:
@@ -144,11 +164,16 @@ def _pairs(array: Array) -> Array:
 
 
 def _chosen(array: Array, p: float) -> Array:
+    if executor.has_kernels(p, array):
+        return executor.pairs(array, p)
     return taken(_distances(array, array, p, False).reshape(-1), (_pairs(array),))
 
 
 def _pull_pairs(grad: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor:
     """The gradient by the rows: that of the distances of each to all, in a symmetric square."""
+    made = _pulled(grad, input, input, p, result)
+    if made is not None:
+        return made
     count = input._array.shape[0]
     pairs = new_tensor(_pairs(input._array))
 

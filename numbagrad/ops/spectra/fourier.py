@@ -50,7 +50,7 @@ def _scaled(array: Array, scale: float) -> Array:
 @_outside_programs
 def _transformed(array: Array, dims: Dims, scale: float, forward: bool) -> Array:
     """The sums over ``dims`` of elements times ``exp(-+ 2 pi i k n / N)``, times ``scale``."""
-    kind = np.result_type(array.dtype, np.complex64)
+    kind = array.dtype if array.dtype.kind == "c" else np.result_type(array.dtype, np.complex64)
     if not dims or array.size == 0:
         return array.astype(kind)
     if not isinstance(array, np.ndarray):  # of another library

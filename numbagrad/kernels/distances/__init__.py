@@ -1,0 +1,1 @@
+"""Kernels of distances between rows of matrices."""
