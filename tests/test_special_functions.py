@@ -151,6 +151,8 @@ def test_polynomials(name):
     np.testing.assert_allclose(function(torch.tensor(x), 5), expected(x), rtol=1e-12, atol=1e-12)
     degrees = torch.tensor([-1.0, 0.0, 0.9])
     assert function(torch.tensor(0.5), degrees).tolist() == [0, 1, 1]
+    at_nan = function(torch.tensor(math.nan), torch.tensor([-1.0, 0.0, 3.0, 9.0]))
+    np.testing.assert_array_equal(at_nan, [0, 1, math.nan, math.nan])
     if name.startswith("chebyshev"):
         shifted = getattr(special, f"shifted_{name}")
         np.testing.assert_allclose(shifted(torch.tensor(x), 5), expected(2 * x - 1), atol=1e-9)

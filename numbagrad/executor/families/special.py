@@ -1,7 +1,7 @@
 """Special functions of two arguments on ndarrays, by kernels that loop as long as terms count.
 
-Called by ``ops/pointwise/incomplete_gamma.py`` and its neighbours. No trace is told of
-these kernels: a program calls the function again.
+Called by ``ops/pointwise/incomplete_gamma.py``, ``polynomials.py`` and their neighbours. No trace
+is told of these kernels: a program calls the function again.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _BERNOULLI = np.array([x / math.factorial(2 * k) for k, x in enumerate(_NUMBERS,
 
 
 @functools.cache
-def _kernel(name: str, dtype: np.dtype[Any]) -> HandWrittenKernel:
-    return HandWrittenKernel("kernels.special.gamma", f"{name}_{dtype.name}")
+def _kernel(name: str, dtype: np.dtype[Any], module: str = "gamma") -> HandWrittenKernel:
+    return HandWrittenKernel(f"kernels.special.{module}", f"{name}_{dtype.name}")
 
 
 def _launch(name: str, left: Array, right: Array, *rest: Any) -> Array:
@@ -57,3 +57,17 @@ def incomplete_gamma(a: Array, x: Array, upper: bool) -> Array:
 def zeta(x: Array, q: Array) -> Array:
     """The zeta function of Hurwitz, of arrays of one float dtype."""
     return _launch("zeta", x, q, _BERNOULLI, _BERNOULLI.size)
+
+
+def polynomial(x: Array, degree: Array, family: int, shifted: bool) -> Array:
+    """Orthogonal polynomials of a family (``kernels/special/layout.py``) at x; one float dtype."""
+    if degree.size == 1 and degree.ndim <= x.ndim:
+        step = 0
+    else:
+        step, (x, degree) = 1, np.broadcast_arrays(x, degree)
+    x, degree = np.asarray(x, order="C"), np.asarray(degree, order="C")
+    made = np.empty(x.shape, x.dtype)
+    _kernel("polynomial", x.dtype, "polynomials").launch(
+        x.size, _GRAIN, made, x, degree, step, family, int(shifted)
+    )
+    return made

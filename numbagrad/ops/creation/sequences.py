@@ -257,9 +257,7 @@ def _indices_of(name: str, which: str, find: Callable[..., Any]) -> Callable[...
     """``tril_indices`` or ``triu_indices``."""
 
     @functools.lru_cache(maxsize=64)
-    def found_before(
-        row: int, col: int, offset: int, kind: np.dtype[Any]
-    ) -> np.ndarray[Any, Any]:
+    def found_before(row: int, col: int, offset: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
         return np.array(find(row, offset, col), dtype=kind)
 
     def function(row: int, col: int, offset: int = 0, *, dtype: Any, where: Any) -> Tensor:

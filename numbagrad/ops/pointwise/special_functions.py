@@ -27,8 +27,6 @@ from .functions import digamma, lgamma
 
 __all__ = ["mvlgamma", "polygamma"]
 
-Array = np.ndarray[Any, Any]
-
 
 def floats(name: str, input: Tensor) -> Tensor:
     """``input`` in the default dtype if it has no float dtype.
@@ -39,11 +37,6 @@ def floats(name: str, input: Tensor) -> Tensor:
     if input.is_complex():
         raise RuntimeError(f"\"{name}\" not implemented for '{scalar_type_name(input.dtype)}'")
     return input if input.is_floating_point() else input.to(get_default_dtype())
-
-
-def of_dtype(made: Any, dtype: np.dtype[Any]) -> Array:
-    """A result in a dtype; numbers, as NumPy has them for arrays without dimensions, as arrays."""
-    return np.asarray(made, dtype) if isinstance(made, np.generic) else made.astype(dtype)
 
 
 # --- gamma functions ------------------------------------------------------------------------------
