@@ -29,7 +29,7 @@ def _functions() -> tuple[Callable[[int], object], Callable[[], int]] | None:
     The names are looked for in the extension module that calls LAPACK, and in what it is linked to.
     """
     try:
-        library = ctypes.CDLL(np.linalg._umath_linalg.__file__)  # type: ignore[attr-defined]
+        library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
     except (AttributeError, OSError):  # another NumPy, or one that is linked into the program
         return None
     for name in _NAMES:

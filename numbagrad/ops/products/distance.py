@@ -60,12 +60,13 @@ def _pulled(grad: Tensor, x: Tensor, y: Tensor, p: float, distances: Tensor) -> 
 
     Gradients that are differentiated themselves are composed, and those of broadcast stacks.
     """
-    arrays = [each._array for each in (grad, x, y, distances)]
+    arrays = grad._array, x._array, y._array, distances._array
     if grad_mode.enabled or not executor.has_kernels(p, *arrays):
         return None
-    if arrays[0].ndim > 1 and not arrays[0].shape[:-2] == arrays[1].shape[:-2] == y.shape[:-2]:
+    of_grad, rows, others, known = arrays
+    if of_grad.ndim > 1 and not of_grad.shape[:-2] == rows.shape[:-2] == others.shape[:-2]:
         return None
-    return new_tensor(executor.pulled(*arrays[:3], p, arrays[3]))
+    return new_tensor(executor.pulled(of_grad, rows, others, p, known))
 
 
 def _pull(grad: Tensor, x: Tensor, y: Tensor, p: float, distances: Tensor) -> Tensor:
