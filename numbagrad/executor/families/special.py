@@ -1,7 +1,7 @@
 """Special functions of two arguments on ndarrays, by kernels that loop as long as terms count.
 
-Called by ``ops/pointwise/incomplete_gamma.py``, ``polynomials.py`` and their neighbours. No trace
-is told of these kernels: a program calls the function again.
+Called by ``ops/pointwise/incomplete_gamma.py``, ``ops/pointwise/polynomials.py`` and their
+neighbours. No trace is told of these kernels: a program calls the function again.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _NAMES = (
 
 @functools.lru_cache(maxsize=1)
 def _functions() -> tuple[Callable[[int], object], Callable[[], int]] | None:
-    """What sets the number of threads, and what tells it; None without OpenBLAS.
+    """Functions of OpenBLAS that set and tell its number of threads; None without OpenBLAS.
 
     The names are looked for in the extension module that calls LAPACK, and in what it is linked to.
     """
