@@ -22,10 +22,15 @@ class ComplexEntry:
     inputs: tuple[tuple[str, tuple[int, ...]], ...]
     reference: Callable[..., Any]
 
-    def draw(self, seed: int = 0) -> list[np.ndarray]:
-        """Values for the inputs, away from 0 and on both sides of the branch cuts."""
+    def draw(self, dtype: str = "complex128", seed: int = 0) -> list[np.ndarray]:
+        """Values for the inputs, away from 0 and on both sides of the branch cuts.
+
+        Those of real inputs have the dtype of the parts of ``dtype``.
+        """
         generator = np.random.default_rng(seed)
-        return [_drawn(generator, kind, shape) for kind, shape in self.inputs]
+        drawn = [_drawn(generator, kind, shape) for kind, shape in self.inputs]
+        part = np.dtype(dtype).type(0).real.dtype
+        return [np.asarray(x, dtype if x.dtype.kind == "c" else part) for x in drawn]
 
 
 def _drawn(generator: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -25,7 +25,9 @@ def by_name(entry):
 def on(device, arrays, requires_grad):
     """Leaves on a device with the elements of ndarrays."""
     made = [torch.tensor(x).to(device) for x in arrays]
-    return [x.requires_grad_(requires_grad and x.is_floating_point()) for x in made]
+    return [
+        x.requires_grad_(requires_grad and (x.is_floating_point() or x.is_complex())) for x in made
+    ]
 
 
 def outcome(entry, device, dtype, order):
@@ -47,7 +49,7 @@ def outcome(entry, device, dtype, order):
         found += gradients
         roots = [x for x in gradients if x is not None and x.requires_grad]
         roots = [(x * x).sum() for x in roots]
-    return positions, [x if x is None else x.detach().cpu().numpy() for x in found]
+    return positions, [x if x is None else x.numpy(force=True) for x in found]
 
 
 def compare(entry, device, dtype, order, rtol=1e-5, atol=1e-6):

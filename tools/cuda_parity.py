@@ -47,6 +47,8 @@ FAMILIES: dict[str, list[str]] = {
     "layers": ["test_losses.py", "test_recurrent.py", "test_attention.py", "test_windows.py"],
     "random": ["test_random.py"],
     "programs": ["test_programs_of_users.py", "test_interchange.py"],
+    "complex numbers": ["test_operators.py::test_complex_numbers"],
+    "half precision": ["test_operators.py::test_half_precision"],
     "functions": ["test_counting.py", "test_decompositions.py"],
     "second formulas": ["test_operators.py::test_gradients_of_gradients_of_formulas"],
     "second operators": ["test_operators.py::test_gradients_of_gradients_of_other_operators"],

@@ -6,6 +6,10 @@ Runs the operator table on a driver that only notes kernels (``numbagrad/cuda/dr
 compiles each to PTX for sm_80 and sm_90, and assembles that with ptxas. Needs no GPU.
 ``tests/cuda/ptx/test_ptx.py`` does the same.
 
+Beside the table is a record (``bench/ptx-kernels.json``): what ptxas said of each kernel, under a
+digest of its text, and which compilers these were. Tests look there for kernels that have not
+changed, so that each run of them is about all kernels and assembles those that are new.
+
 Numba takes most of the time: a tenth of a second for a formula and several for a product, where
 NVVM and ptxas take a twentieth each. Numba's part is therefore done once for all architectures.
 What ptxas says of a kernel is kept in the cache of kernels under the kernel's key: only kernels
@@ -18,6 +22,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import functools
+import hashlib
 import importlib.util
 import json
 import multiprocessing
@@ -39,7 +44,10 @@ from numbagrad.distributions.sampling import standard_gamma
 from numbagrad.executor.cache import library
 
 ROOT = pathlib.Path(__file__).parent.parent
+RECORD = ROOT / "bench" / "ptx-kernels.json"
 ARCHITECTURES = ((8, 0), (9, 0))
+#: Rows and columns of products that 132 processors cut into squares of 32, 64 and 128.
+SIZES = (4, 1000, 2000)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,8 +82,42 @@ def kept(source: Source, architecture: tuple[int, int]) -> Report | None:
     return None if found is None else Report(**json.loads(found))
 
 
-def assembled(source: Source, architecture: tuple[int, int]) -> Report:
-    """What ptxas says of a kernel for an architecture; kept on disk with the kernels."""
+@functools.cache
+def recorded() -> dict[str, list[list[int]]]:
+    """The record of kernels, for each architecture; none by other compilers than those here."""
+    found = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    kernels: dict[str, list[list[int]]] = found.get("kernels", {})
+    return kernels if found.get("compilers") == _compilers() else {}
+
+
+def write_record(sources: list[Source]) -> None:
+    """Write what ptxas said of kernels that are assembled."""
+    kernels = {
+        _digest(x): [dataclasses.astuple(assembled(x, to)) for to in ARCHITECTURES] for x in sources
+    }
+    lines = [f'"{name}": {json.dumps(said)}' for name, said in sorted(kernels.items())]
+    inside = ",\n".join(lines)
+    RECORD.write_text(f'{{"compilers": "{_compilers()}", "kernels": {{\n{inside}\n}}}}\n')
+
+
+def _digest(source: Source) -> str:
+    """What a kernel is known by in the record: its text without the first line, and its threads."""
+    text = f"{source.threads}{source.text.partition(chr(10))[2]}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _compilers() -> str:
+    return f"{compiling._environment().hex()[:16]} {version()}"
+
+
+def assembled(source: Source, architecture: tuple[int, int], anew: bool = False) -> Report:
+    """What ptxas says of a kernel for an architecture; kept on disk with the kernels.
+
+    Unless it is to be assembled ``anew``, what the record says is enough.
+    """
+    known = None if anew else recorded().get(_digest(source))
+    if known is not None:
+        return Report(*known[ARCHITECTURES.index(architecture)])
     found = kept(source, architecture)
     if found is None:
         found = assemble(_of_all_architectures(source).get_asm_str(architecture), architecture)
@@ -90,7 +132,8 @@ def _key(source: Source, architecture: tuple[int, int]) -> str:
 
 def missing(sources: list[Source]) -> list[Source]:
     """The kernels that some architecture has no report of."""
-    return [x for x in sources if any([kept(x, to) is None for to in ARCHITECTURES])]
+    new = [x for x in sources if _digest(x) not in recorded()]
+    return [x for x in new if any([kept(x, to) is None for to in ARCHITECTURES])]
 
 
 def assemble_all(source: Source) -> None:
@@ -196,20 +239,24 @@ def family(source: Source) -> str:
 
 
 def products() -> None:
-    """Products of every dtype and order of strides."""
+    """Products of every dtype, order of strides and size of squares."""
     for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
-        a = torch.zeros(4, 4, device="cuda", dtype=dtype)
-        for first in (a, a.t()):
-            for second in (a, a.t()):
-                first @ second
+        for size in SIZES:
+            a = torch.zeros(size, 4, device="cuda", dtype=dtype)
+            b = torch.zeros(4, size, device="cuda", dtype=dtype)
+            for first in (a, b.t()):
+                for second in (b, a.t()):
+                    first @ second
 
 
 def windows() -> None:
-    """A convolution and its two gradients, and poolings."""
+    """A convolution and its two gradients in squares of every size, and poolings."""
     functional = torch.nn.functional
+    for batch, channels, side in ((2, 4, 30), (9, 4, 30), (20, 4, 30), (1, 1000, 6), (1, 2000, 6)):
+        x = torch.zeros(batch, channels, side, side, device="cuda", requires_grad=True)
+        w = torch.zeros(4, channels // 2, 3, 3, device="cuda", requires_grad=True)
+        functional.conv2d(x, w, groups=2, padding=1).sum().backward()
     x = torch.zeros(2, 4, 30, 30, device="cuda", requires_grad=True)
-    w = torch.zeros(4, 2, 3, 3, device="cuda", requires_grad=True)
-    functional.conv2d(x, w, groups=2, padding=1).sum().backward()
     for pool in (functional.max_pool2d, functional.avg_pool2d):
         pool(x, 3, 2, 1).sum().backward()
 
@@ -361,11 +408,11 @@ def main() -> None:
         "# Kernels for GPUs, as ptxas assembles them",
         "",
         "Written by `python tools/cuda_registers.py`, which needs no GPU: nothing here was run.",
-        f"ptxas {version()}. Kernels: products of four dtypes, a convolution,",
-        "poolings, attention of several dtypes and widths, random numbers, steps of optimizers,",
-        "losses of classes and sequences, steps of recurrent layers, decompositions with pivots,",
-        "bags, and those of the operator table with float32, forward and backward, as made for 132",
-        "processors.",
+        f"ptxas {version()}. Kernels: products of four dtypes and a convolution in squares of all",
+        "sizes, poolings, attention of several dtypes and widths, random numbers, steps of",
+        "optimizers, losses of classes and sequences, steps of recurrent layers, decompositions",
+        "with pivots, bags, and those of the operator table with float32, forward and backward,",
+        "as made for 132 processors. What is said of each is in `ptx-kernels.json`.",
         "",
         "| family | architecture | kernels | most registers | kernels that spill | shared bytes |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -374,6 +421,7 @@ def main() -> None:
         print(line, flush=True)
         lines.append(line)
     given.target.write_text("\n".join([*lines, ""]))
+    write_record(sources)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,10 @@ _SKIPPED = (
     "cuda", "native", "kernels", "numba_extension", "distributed", "__main__", "codegen", "utils",
 )  # fmt: skip
 
+#: Operators that functions call for ndarrays alone (``is_plain``): a tensor of a device goes by
+#: ``eigh``, ``svd`` and products.
+_OF_NDARRAYS = {"linalg_eigvalsh", "linalg_householder_product", "linalg_svdvals"}
+
 
 def operators_by_forward() -> dict[str, list[str]]:
     """The names of operators that are no formulas and no views, by what runs their forward.
@@ -45,7 +49,9 @@ def operators_by_forward() -> dict[str, list[str]]:
         name = operator.name
         if operator.portable:
             portable.add(name)
-        if operator.is_view or operator.portable or not module.startswith("numbagrad."):
+        if name in _OF_NDARRAYS or operator.is_view or operator.portable:
+            continue
+        if not module.startswith("numbagrad."):
             continue
         if name in library.OWN:
             kinds["own"].add(name)

@@ -12,6 +12,9 @@ import numpy as np
 from ..dtype import name_of
 from ..executor.families.reduction import Reduction, ReductionProgram
 from ..executor.plan.forms import contiguous
+from ..executor.plan.operations import Pointwise
+from ..executor.plan.views import view_of
+from ..formula import Formula, trace
 from . import launches
 from .array import CudaArray
 from .driver import driver
@@ -75,10 +78,41 @@ def _words_of(
     return launch_args, tiles
 
 
+def _of_complex(
+    where: CudaBackend, a: CudaArray, b: CudaArray, function: Callable[..., CudaArray], bias: Any
+) -> CudaArray:
+    """A function of two arrays that is linear in each, by its four values for real parts.
+
+    A bias is added part by part.
+    """
+    real, imaginary = (None, None) if bias is None else (bias.real, bias.imag)
+    first, second = function(a.real, b.real, real), function(a.imag, b.imag, None)
+    made = where.new(contiguous(first.shape, a.dtype), a)
+    _write(where, "sub", (first, second), made.real)
+    first, second = function(a.real, b.imag, imaginary), function(a.imag, b.real, None)
+    _write(where, "add", (first, second), made.imag)
+    return made
+
+
+@functools.cache
+def _formula(name: str) -> Formula:
+    return trace((lambda x, y: x + y) if name == "add" else (lambda x, y: x - y))
+
+
+def _write(where: CudaBackend, name: str, arrays: Sequence[CudaArray], made: CudaArray) -> None:
+    """Write the sum or the difference of two real arrays."""
+    views = tuple([view_of(x) for x in arrays])
+    kind, outputs = name_of(made.dtype), (view_of(made),)
+    where.run(Pointwise(name, _formula(name), views, outputs, kind, (None, None)))
+
+
 def _convolve(
     where: CudaBackend, source: CudaArray, weights: CudaArray, bias: Any, form: Any
 ) -> CudaArray:
     """The result of a form, of float32, float64 or half precision summed in float32."""
+    if source.dtype.kind == "c":
+        of_parts = functools.partial(_convolve, where, form=form)
+        return _of_complex(where, source, weights, of_parts, bias)
     dtype = name_of(source.dtype)
     shape_of_result = (form.batch, form.groups * form.rows, *form.result)
     form = form.of_volumes()
@@ -102,6 +136,12 @@ def _correlate(
     where: CudaBackend, source: CudaArray, grad: CudaArray, form: Any, shape: Sizes
 ) -> CudaArray:
     """The gradient of the weights; of many positions sums in parts, which are then joined."""
+    if source.dtype.kind == "c":
+
+        def of_parts(x: CudaArray, y: CudaArray, bias: None) -> CudaArray:
+            return _correlate(where, x, y, form, shape)
+
+        return _of_complex(where, source, grad, of_parts, None)
     dtype = name_of(source.dtype)
     form = form.of_volumes()
     if not math.prod(shape):

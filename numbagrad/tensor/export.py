@@ -37,7 +37,7 @@ def numpy_of(tensor: Tensor, force: bool) -> Array:
             return _host_memory(tensor, where, force)
         reading = under_transformation()
         found = reading.values_of(tensor) if force else reading.memory_for_numpy(tensor)
-        values: Array = found.numpy()
+        values: Array = found.numpy(force=force)
         return values
     if tensor._array.dtype.kind == "V":
         raise TypeError("Got unsupported ScalarType BFloat16")

@@ -47,7 +47,7 @@ def device_count() -> int:
 
 @functools.cache
 def _count_gpus() -> int:
-    from .device import count_devices
+    from .calls import count_devices
 
     return count_devices()
 

@@ -19,11 +19,11 @@ from cuda.bindings import driver as cu
 from ...executor import capture
 from ...interrupts import uninterrupted
 from ..kernels.attention import block_for
-from ..kernels.matmul import Shape
+from ..kernels.matmul import Shape, shape_for
+from .calls import checked, count_devices, is_done
 from .memory import PinnedMemory, exhausted
 from .source import Source
 
-_SUCCESS = cu.CUresult.CUDA_SUCCESS
 _NO_MEMORY = cu.CUresult.CUDA_ERROR_OUT_OF_MEMORY
 
 # CUDA's marks in the list by which a launch finds its packed arguments.
@@ -38,40 +38,6 @@ class DeviceProperties(NamedTuple):
     minor: int
     total_memory: int
     multi_processor_count: int
-
-
-def count_devices() -> int:
-    """How many GPUs there are; 0 without CUDA's driver."""
-    try:
-        (code,) = cu.cuInit(0)
-    except RuntimeError:  # the library of the driver is not there
-        return 0
-    if code != _SUCCESS:
-        return 0
-    code, count = cu.cuDeviceGetCount()
-    return int(count) if code == _SUCCESS else 0
-
-
-def checked(result: Sequence[Any]) -> Any:
-    """The value of a call of the driver.
-
-    Raises:
-        AcceleratorError: with CUDA's words, if it failed.
-    """
-    code, *values = result
-    if code != _SUCCESS:
-        _, text = cu.cuGetErrorString(code)
-        from ...errors import AcceleratorError
-
-        raise AcceleratorError(f"CUDA error: {text.decode() if text else code}")
-    if not values:
-        return None
-    return values[0] if len(values) == 1 else tuple(values)
-
-
-def _is_done(result: Sequence[Any]) -> bool:
-    """The answer of a query."""
-    return result[0] != cu.CUresult.CUDA_ERROR_NOT_READY and checked(result) is None
 
 
 def _library_contexts(index: int, stream: int) -> tuple[Any, ...]:
@@ -237,7 +203,7 @@ class Device:
     def is_stream_done(self, handle: int, index: int) -> bool:
         """Whether all that was queued on a stream of a device is done."""
         self.bind(index)
-        return _is_done(cu.cuStreamQuery(cu.CUstream(handle)))
+        return is_done(cu.cuStreamQuery(cu.CUstream(handle)))
 
     def new_event(self, timing: bool, index: int) -> int:
         """The handle of a new event, which streams of one device can record."""
@@ -278,7 +244,7 @@ class Device:
     def is_event_done(self, event: int) -> bool:
         """Whether an event has happened."""
         self.bind(self.current)
-        return _is_done(cu.cuEventQuery(cu.CUevent(event)))
+        return is_done(cu.cuEventQuery(cu.CUevent(event)))
 
     def milliseconds_between(self, first: int, second: int) -> float:
         """The time between two events that have happened."""
@@ -502,14 +468,9 @@ class Device:
     # --- kernels ---
 
     def product_shape(self, dtype: str, rows: int, columns: int, count: int) -> Shape:
-        """How a matrix product is cut: the largest square that leaves work for all processors."""
+        """How a matrix product is cut."""
         processors = self.properties(self.current).multi_processor_count
-        for tile in (4,) if dtype == "float64" else (8, 4):
-            shape = Shape(side=16, tile=tile, step=8)
-            blocks = -(-rows // shape.square) * -(-columns // shape.square) * count
-            if blocks >= processors:
-                return shape
-        return Shape(side=16, tile=2, step=8)
+        return shape_for(dtype, rows, columns, count, processors)
 
     attention_side = 16
 

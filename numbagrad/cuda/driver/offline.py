@@ -15,7 +15,7 @@ import numpy as np
 
 from ...executor.plan.sharing import bounds
 from ..kernels.attention import block_for
-from ..kernels.matmul import Shape
+from ..kernels.matmul import Shape, shape_for
 from .source import Source
 from .twin import TwinArray, of_scipy
 
@@ -80,8 +80,8 @@ class Offline:
         """Nothing is under way."""
 
     def product_shape(self, dtype: str, rows: int, columns: int, count: int) -> Shape:
-        """How a matrix product is cut that is large enough for all processors."""
-        return Shape(side=16, tile=4 if dtype == "float64" else 8, step=8)
+        """How a matrix product is cut."""
+        return shape_for(dtype, rows, columns, count, self.processors)
 
     attention_side = 16
 

@@ -45,6 +45,15 @@ class Shape:
         return self.side * self.side
 
 
+def shape_for(dtype: str, rows: int, columns: int, count: int, processors: int) -> Shape:
+    """How a product is cut: into the largest squares that leave work for all processors."""
+    for tile in (4,) if dtype == "float64" else (8, 4):
+        shape = Shape(side=16, tile=tile, step=8)
+        if -(-rows // shape.square) * -(-columns // shape.square) * count >= processors:
+            return shape
+    return Shape(side=16, tile=2, step=8)
+
+
 @dataclasses.dataclass(frozen=True)
 class Epilogue:
     """A formula over the result: its operands, of which ``result`` is the product itself.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import state as grad_mode
+from ...backend import foreign
 from ...dispatch import layers
 from ...dispatch.layers import asks, descend
 from ...dispatch.policies import autocasts
@@ -132,6 +133,14 @@ mv_operator = TensorOperator(
 )
 
 
+def _conjugated(array: Array) -> Array:
+    """The complex conjugates, of a device as well; real numbers themselves."""
+    if array.dtype.kind != "c":
+        return array
+    made: Array = array.conj() if foreign(array) is None else conjugate(new_tensor(array))._array
+    return made
+
+
 def _dot_operator(
     name: str,
     product: Callable[[Array, Array], Array],
@@ -157,7 +166,7 @@ _dot = _dot_operator(
 )
 _vdot = _dot_operator(
     "vdot",
-    lambda a, b: _product((a.conj() if a.dtype.kind == "c" else a)[None, :], b[:, None]),
+    lambda a, b: _product(_conjugated(a)[None, :], b[:, None]),
     {"a": lambda grad, b: conjugate(grad) * b, "b": lambda grad, a: grad * a},
     multilinear,  # linear over the real numbers, which is what tangents need
 )

@@ -15,13 +15,14 @@ import numpy as np
 
 from ... import half_precision as half
 from ...autograd import tensor_interface as tensors
+from ...backend import foreign
 from ...dtype import dtype as DType
 from ...dtype import dtype_from_name, get_default_dtype, scalar_type_name
 from ...executor.families.checks import check_signs
 from ...executor.families.conversion import convert
 from ...executor.families.reduction import Reduction, ReductionProgram
 from ...formula import abs, exp, log, pow, sqrt, where
-from ...tensor import Tensor
+from ...tensor import Tensor, new_tensor
 from ...transforms.batching import over_dimensions
 from ...transforms.levels import is_transformed
 from ...transforms.tangents import weighted
@@ -85,8 +86,14 @@ _std_program = ReductionProgram(
 
 def _moment(program: ReductionProgram, array: Array, mask: int, keepdim: bool, p: float) -> Array:
     if array.dtype.kind == "c":
-        real = _moment(_var_program, array.real, mask, keepdim, p)
-        total = real + _moment(_var_program, array.imag, mask, keepdim, p)
+        real, imaginary = [
+            _moment(_var_program, x, mask, keepdim, p) for x in (array.real, array.imag)
+        ]
+        if foreign(array) is not None:
+            sums = pointwise("add")(new_tensor(real), new_tensor(imaginary))
+            there: Array = (pointwise("sqrt")(sums) if program is _std_program else sums)._array
+            return there
+        total = real + imaginary
         return np.asarray(np.sqrt(total) if program is _std_program else total)
     means = _mean_program(array.dtype).run(array, mask, keepdim)
     return program.run(array, mask, keepdim, means, _as_parameter(p))

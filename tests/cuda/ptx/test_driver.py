@@ -1,4 +1,4 @@
-"""Names and arguments of calls in ``driver/device.py`` are those of the installed cuda-bindings."""
+"""Names and arguments of calls of CUDA's driver are those of the installed cuda-bindings."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import ast
 import importlib.metadata
 import pathlib
 import re
+import warnings
 
 import pytest
 from cuda.bindings import driver
 
 import numbagrad
 import numbagrad as torch
+from numbagrad.cuda.driver import calls as made_calls
 from numbagrad.cuda.driver import chosen
 from numbagrad.cuda.driver.offline import Offline
 
-SOURCE = pathlib.Path(numbagrad.__file__).parent / "cuda" / "driver" / "device.py"
-TREE = ast.parse(SOURCE.read_text())
+ROOM = pathlib.Path(numbagrad.__file__).parent / "cuda" / "driver"
+NODES = [node for name in ("calls.py", "device.py")
+         for node in ast.walk(ast.parse((ROOM / name).read_text()))]  # fmt: skip
 
 
 def names():
     """Every ``cu.name``, and ``cu.name.member``, that the file has."""
-    for node in ast.walk(TREE):
+    for node in NODES:
         if isinstance(node, ast.Attribute):
             path = ast.unparse(node)
             if re.fullmatch(r"cu\.\w+(\.CU_?\w+)?", path):
@@ -30,7 +33,7 @@ def names():
 
 def calls():
     """Every call of a function of the driver, with the number of its arguments."""
-    for node in ast.walk(TREE):
+    for node in NODES:
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             if re.fullmatch(r"cu\.cu[A-Z]\w+", name):
@@ -59,6 +62,44 @@ def test_flags_and_handles_have_the_documented_forms():
     assert int(driver.CUdeviceptr(1 << 40)) == 1 << 40
     assert int(driver.cuuint64_t(2**64 - 1)) == 2**64 - 1
     assert driver.CUresult.CUDA_SUCCESS == 0
+
+
+class Answers:
+    """cuda-bindings whose driver answers so."""
+
+    def __init__(self, **answers):
+        self.answers = answers
+
+    def __getattr__(self, name):
+        if name in self.answers:
+            return lambda *given: self.answers[name]
+        return getattr(driver, name)
+
+
+DONE, FAILED = driver.CUresult.CUDA_SUCCESS, driver.CUresult.CUDA_ERROR_NOT_INITIALIZED
+
+
+@pytest.mark.parametrize("version", [12080, 13000, 13010])
+def test_a_driver_that_is_too_old_is_named(version, monkeypatch):
+    told = {"cuInit": (DONE,), "cuDeviceGetCount": (DONE, 2), "cuDriverGetVersion": (DONE, version)}
+    monkeypatch.setattr(made_calls, "cu", Answers(**told))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        count = made_calls.count_devices()
+    if version < 13000:
+        (one,) = found
+        assert count == 0 and "too old: it is of CUDA 12.8" in str(one.message)
+    else:
+        assert count == 2 and not found
+
+
+def test_a_process_that_was_forked_is_told_to_spawn(monkeypatch):
+    monkeypatch.setattr(made_calls, "cu", Answers(cuGetErrorString=(DONE, b"initialization error")))
+    with pytest.raises(torch.AcceleratorError, match="initialization error"):
+        made_calls.checked((FAILED, None))
+    monkeypatch.setattr(made_calls, "_process", made_calls._process + 1)
+    with pytest.raises(RuntimeError, match="Cannot re-initialize CUDA in forked subprocess"):
+        made_calls.checked((FAILED, None))
 
 
 #: Packages of CUDA; numba is one where a module of it is that.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from complex_table import COMPLEX_ENTRIES
 from device_cases import by_name, compare, compare_or_name
 from operator_table import ENTRIES, POINTWISE_ENTRIES
 
@@ -47,3 +48,17 @@ def test_other_operators_or_the_name_of_what_is_missing(entry):
 )
 def test_gradients_of_gradients_of_other_operators(entry):
     compare(entry, "cuda", "float64", 2)
+
+
+@pytest.mark.parametrize("entry", COMPLEX_ENTRIES, ids=by_name)
+def test_complex_numbers(entry):
+    compare(entry, "cuda", "complex64", 0)
+    compare(entry, "cuda", "complex128", 2)
+
+
+@pytest.mark.parametrize(
+    "entry", [x for x in POINTWISE_ENTRIES if x.admits("float16")], ids=by_name
+)
+def test_half_precision(entry):
+    """Computed in float32 and rounded once, as on the CPU."""
+    compare(entry, "cuda", "float16", 0, rtol=1e-3, atol=1e-3)
