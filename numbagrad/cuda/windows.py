@@ -99,7 +99,7 @@ def _formula(name: str) -> Formula:
     return trace((lambda x, y: x + y) if name == "add" else (lambda x, y: x - y))
 
 
-def _write(where: CudaBackend, name: str, arrays: Sequence[CudaArray], made: CudaArray) -> None:
+def _write(where: CudaBackend, name: str, arrays: Sequence[Any], made: Any) -> None:
     """Write the sum or the difference of two real arrays."""
     views = tuple([view_of(x) for x in arrays])
     kind, outputs = name_of(made.dtype), (view_of(made),)
