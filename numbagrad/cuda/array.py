@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from ..backend.registry import backend_of
 from ..backend.strided_array import StridedArray
 from ..dtype import from_numpy
+from ..executor.plan.forms import Form
+from ..executor.plan.sharing import bounds
 from .driver import driver
 
 
@@ -89,3 +91,9 @@ class CudaArray(StridedArray):
                 driver().queue_behind(current, device, device, reading)
         is_versioned = max_version is not None and max_version[0] >= 1
         return capsule_of(array, from_numpy(self.dtype), is_versioned, array is not self)
+
+
+def adopted(address: int, form: Form, index: int, owner: Any) -> CudaArray:
+    """The memory of a device that an object keeps alive, from the first element on, as an array."""
+    low, high = bounds(form)
+    return CudaArray(Adopted(address + low, high - low, index, owner), -low, *form)

@@ -32,19 +32,13 @@ from . import (
     recurrent,
     windows,
 )
-from .array import Adopted, CudaArray
+from .array import Adopted, CudaArray, adopted
 from .driver import driver
 from .driver.memory import is_pinned
 from .forwards import function_of
 from .lowering import lower
 
 Shape = tuple[int, ...]
-
-
-def _adopted(address: int, form: Form, index: int, owner: Any) -> CudaArray:
-    """The memory of another library, whose object keeps it alive, as an array of a device."""
-    low, high = bounds(form)
-    return CudaArray(Adopted(address + low, high - low, index, owner), -low, *form)
 
 
 class CudaBackend(PlannedBackend):
@@ -173,7 +167,7 @@ class CudaBackend(PlannedBackend):
         stream = given.get("stream")
         if stream is not None:
             driver().queue_behind(stream, index, index)
-        return _adopted(address, Form(shape, tuple(strides), dtype), index, described)
+        return adopted(address, Form(shape, tuple(strides), dtype), index, described)
 
     def from_dlpack(self, source: Any) -> CudaArray:
         """The memory of an object with ``__dlpack__`` on a GPU, behind whose making ours waits.
@@ -186,7 +180,7 @@ class CudaBackend(PlannedBackend):
         capsule = capsule_from(source, stream=driver().stream(index) or 1)
         made = memory_of(capsule, DLDeviceType.kDLCUDA)
         form = Form(made.shape, made.strides, made.dtype.numpy)
-        return _adopted(made.address, form, index, made.owner)
+        return adopted(made.address, form, index, made.owner)
 
     def to_host(self, array: CudaArray) -> np.ndarray[Any, Any]:
         """See :class:`Backend`: one download, of a copy if the elements do not lie side by side."""
@@ -264,7 +258,7 @@ class CudaBackend(PlannedBackend):
         return True
 
     def matmul(self, a: CudaArray, b: CudaArray) -> CudaArray:
-        """See :class:`Backend`: large products by cuBLAS; those of programs have epilogues."""
+        """See :class:`Backend`: large products by cuBLAS."""
         if library.multiplies(a, b):
             return library.product(self, a, b)
         made: CudaArray = super().matmul(a, b)
@@ -362,13 +356,22 @@ class CudaBackend(PlannedBackend):
     # --- programs ---
 
     def prepare(self, operations: Sequence[Operation]) -> Callable[[Mapping[Any, Any], Any], None]:
-        """See :class:`Backend`: plain launches, one after another; formulas alike are one."""
-        made = [
-            part
-            if isinstance(part, foreach.Batch)
-            else [x for operation in part for x in lower(operation)]
-            for part in foreach.batches(operations)
-        ]
+        """See :class:`Backend`: plain launches, one after another; formulas alike are one.
+
+        Large products that nothing is fused with are calls of cuBLAS between these.
+        """
+        made: list[foreach.Batch | library.LargeProduct | list[launches.Launch]] = []
+        for part in foreach.batches(operations):
+            if isinstance(part, foreach.Batch):
+                made.append(part)
+                continue
+            for operation in part:
+                if library.LargeProduct.takes(operation):
+                    made.append(library.LargeProduct(operation))
+                elif made and isinstance(made[-1], list):
+                    made[-1] += lower(operation)
+                else:
+                    made.append(lower(operation))
 
         def run(arrays: Mapping[Any, tuple[CudaArray, int]], numbers: Any) -> None:
             starts = {id(x): array.address - at for x, (array, at) in arrays.items()}
@@ -381,6 +384,8 @@ class CudaBackend(PlannedBackend):
             for part in made:
                 if isinstance(part, foreach.Batch):
                     part.run(start_of, numbers)
+                elif isinstance(part, library.LargeProduct):
+                    part.run(start_of, index)
                 else:
                     launches.run(part, start_of, numbers, index, scratch)
 

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..executor.plan import result_forms
-from ..executor.plan.forms import dense
+from ..executor.plan.forms import Form, dense
+from ..executor.plan.operations import Operation, Product
+from ..executor.plan.views import Memory, View
 from . import foreach
-from .array import CudaArray
+from .array import CudaArray, adopted
 from .driver import driver
 from .forwards import OF_LIBRARY, OWN
 
@@ -85,6 +87,32 @@ def product(where: CudaBackend, a: CudaArray, b: CudaArray) -> CudaArray:
     with _library(a.block.device):
         np.matmul(_given(a), _given(b), out=_given(made))
     return made
+
+
+class LargeProduct:
+    """A large product of a program, by cuBLAS: nothing else is computed of its result there."""
+
+    def __init__(self, operation: Any):
+        self._views: tuple[View, ...] = operation.a, operation.b, operation.c
+
+    @staticmethod
+    def takes(operation: Operation) -> bool:
+        """Whether an operation is one: a product alone, of a real dtype that cuBLAS has."""
+        if not isinstance(operation, Product) or operation.epilogue is not None:
+            return False
+        a, b, c = operation.a, operation.b, operation.c
+        if operation.accumulates or operation.further or {x.dtype for x in (a, b)} != {c.dtype}:
+            return False
+        return c.dtype.kind == "f" and c.size * a.shape[-1] >= driver().large_product
+
+    def run(self, start_of: Callable[[Memory], int], index: int) -> None:
+        """Compute it on a device; ``start_of`` gives the address of a block of memory."""
+        a, b, c = [
+            adopted(start_of(x.memory) + x.offset, Form(x.shape, x.strides, x.dtype), index, None)
+            for x in self._views
+        ]
+        with _library(index):
+            np.matmul(_given(a), _given(b), out=_given(c))
 
 
 def sorted_with_order(where: CudaBackend, index: CudaArray) -> tuple[CudaArray, CudaArray]:

@@ -98,6 +98,27 @@ def test_large_products_are_those_of_the_library(monkeypatch, dtype, shapes):
     np.testing.assert_allclose(found.cpu().numpy(), (a @ b).numpy(), tolerance, tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_large_products_of_programs_are_those_of_the_library(monkeypatch, dtype):
+    """But for those that a formula is fused with, and gradients that are added to."""
+    monkeypatch.setattr(driver(), "large_product", 1000)
+    a, b = [torch.randn(x, dtype=getattr(torch, dtype)).cuda() for x in ((12, 10), (10, 11))]
+    alone, fused = torch.compile(lambda x, y: x @ y.t()), torch.compile(lambda x, y: (x @ y).relu())
+    for turn in range(5):
+        if turn == 4:  # which are programs now
+            monkeypatch.setattr(library, "product", None)
+        before = driver().launches
+        found = alone(a, b.t())
+        between = driver().launches
+        rectified = fused(a, b)
+        counts = between - before, driver().launches - between
+    assert counts == (0, 1)
+    tolerance = {"float64": 1e-12, "float32": 1e-4}[dtype]
+    expected = (a.cpu() @ b.cpu()).numpy()
+    np.testing.assert_allclose(found.cpu().numpy(), expected, tolerance, tolerance)
+    np.testing.assert_allclose(rectified.cpu().numpy(), expected.clip(0), tolerance, tolerance)
+
+
 def test_functions_of_the_library_refuse_nothing():
     """Special functions by CuPy's arrays, and pseudoinverses, at ends of their domains as well."""
     special = torch.special
