@@ -126,6 +126,9 @@ class Generator:
     def __repr__(self) -> str:
         return f"<numbagrad.Generator device='cpu' initial_seed={self.initial_seed()}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _with_state, (str(self.device), self.get_state())
+
     def manual_seed(self, seed: int) -> Generator:
         """Start again from ``seed``, an integer of at most 64 bits, signed or unsigned."""
         seed = int(seed)
@@ -241,6 +244,11 @@ class Generator:
         kernel = _kernel(name, signature)
         with self._lock:
             kernel(self._address, out.ctypes.data, out.size, first, second)
+
+
+def _with_state(device: str, state: np.ndarray) -> Generator:
+    """A generator from a pickle or a copy, which goes on as the one that it was made of."""
+    return Generator(device).set_state(state)
 
 
 #: torch's seed of a generator that was not seeded.

@@ -7,7 +7,14 @@ can be read again, but change nothing.
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
+
+from .executor.memory import arrays
 from .executor.threads.cpus import available_cpus
+from .utils import deterministic
 from .warn_once import warn_once
 
 __all__ = [
@@ -80,6 +87,9 @@ def set_flush_denormal(mode: bool) -> bool:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for deterministic results, which all operators have anyway: nothing ever raises or warns.
 
+    What ``empty`` and its kin return is filled meanwhile, with NaN, True or the largest integer,
+    unless ``utils.deterministic.fill_uninitialized_memory`` is False.
+
     Raises:
         TypeError: for what is no bool.
     """
@@ -90,6 +100,19 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
                 f"{type(value).__name__}"
             )
     _settings.deterministic, _settings.warn_only = mode, warn_only
+    arrays.fill_unset = _fill if mode else None
+
+
+def _fill(array: Any) -> None:
+    """Fill memory that is not set, as torch does for programs that read it by mistake."""
+    if not deterministic.fill_uninitialized_memory:
+        return
+    kind = array.dtype.kind
+    if kind in "iu":
+        value: Any = np.iinfo(array.dtype).max
+    else:
+        value = True if kind == "b" else math.nan
+    arrays.set_all(array, value)
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -6,6 +6,7 @@ torch's error, so that nothing takes the array of one for dense memory.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -79,6 +80,7 @@ class SparseTensor(Tensor):
         if id(self) not in memo:
             made = sparse_tensor(self._array.duplicate())
             made._requires_grad = self._requires_grad
+            made._accumulated = copy.deepcopy(self._accumulated, memo)
             memo[id(self)] = made
         return memo[id(self)]
 

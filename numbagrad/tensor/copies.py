@@ -11,11 +11,12 @@ import numpy as np
 from .. import half_precision as half
 from ..autograd import tensor_interface
 from ..autograd.node import has_no_history
-from ..backend import backend_for, foreign
+from ..backend import address_of, backend_for, foreign
 from ..dtype import bfloat16
 from ..dtype import dtype as DType
 from ..executor import capture
 from ..torch_homes import module_here
+from .leaves import memory_of
 from .sparse_array import SparseArray
 from .state import new_version_cell, under_transformation
 
@@ -59,10 +60,35 @@ def deep(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     if where is None and tensor._array.__class__ is not np.ndarray:  # a copy has no tangent
         return copy.deepcopy(under_transformation().values_of(tensor), memo)
     attributes = {k: copy.deepcopy(v, memo) for k, v in _attributes(tensor).items()}
-    memory = tensor._array.copy("K") if where is None else _duplicate(tensor._array)
-    made = rebuilt(type(tensor), memory, new_version_cell(), tensor._requires_grad, attributes)
+    if where is None:
+        array, memory = _duplicate(tensor, memo)
+    else:
+        array, memory = _copied_there(tensor._array), None
+    made = rebuilt(type(tensor), array, new_version_cell(), tensor._requires_grad, attributes)
+    if memory is not None:
+        made._memory = memory
     memo[id(tensor)] = made
     return made
+
+
+def _duplicate(tensor: Tensor, memo: dict[int, Any]) -> tuple[Array, Array | None]:
+    """A copy of an array, and of the memory of which it is a view if there is more of that.
+
+    Memory is copied once for each memo, so that tensors that share it have copies that share it.
+    """
+    array, memory = tensor._array, memory_of(tensor)
+    if not memory.size or not memory.flags.forc:
+        return array.copy("K"), None
+    place: Any = ("memory", address_of(memory), memory.nbytes)
+    if place not in memo:
+        memo[place] = memory.copy("K")
+        memo.setdefault(id(memo), []).append(memory)  # as deepcopy keeps what it knows by place
+    copied = memo[place]
+    if array is memory and (array.dtype, array.strides) == (copied.dtype, copied.strides):
+        return copied, None
+    elements = (copied if copied.flags.c_contiguous else copied.T).reshape(-1).view(np.uint8)
+    offset = address_of(array) - address_of(memory)
+    return np.ndarray(array.shape, array.dtype, elements, offset, array.strides), copied
 
 
 def reduced(tensor: Tensor) -> tuple[Any, ...]:
@@ -142,7 +168,7 @@ def rebuilt(
     return made
 
 
-def _duplicate(array: Any) -> Any:
+def _copied_there(array: Any) -> Any:
     """A copy of an array of another backend."""
     from ..executor.families.conversion import convert  # which few programs copy by
 

@@ -16,6 +16,7 @@ from ..dtype import dtype as DType
 from ..dtype import from_numpy as dtype_of
 from ..executor import capture
 from ..torch_function import disabled_torch_function
+from ..warn_once import warn_once
 from .dlpack import DLDeviceType, capsule_of
 from .state import TensorState, under_transformation
 
@@ -144,6 +145,15 @@ def number_of(tensor: Tensor) -> Any:
         raise ValueError("only one element tensors can be converted to Python scalars")
     capture.refuse("the value of a tensor as a Python number")
     return tensor._elements().item()
+
+
+def warn_of_history(tensor: Tensor) -> None:
+    """Warn, once a process, that a number made of a tensor that requires grad is a constant."""
+    if tensor._requires_grad and grad_mode.enabled:
+        warn_once(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+            "behavior.\nConsider using tensor.detach() first."
+        )
 
 
 def real_number_of(tensor: Tensor, kind: str) -> Any:

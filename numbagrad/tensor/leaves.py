@@ -62,11 +62,18 @@ def switch(tensor: Any, requires_grad: Any) -> None:
         tensor.requires_grad = requires_grad
 
 
+def memory_of(tensor: Any) -> np.ndarray[Any, Any]:
+    """The array whose memory a tensor is a view of, also if it was detached since."""
+    base = tensor if tensor._viewed is None else tensor._viewed
+    whole: np.ndarray[Any, Any] = base._array if base._memory is None else base._memory
+    return whole
+
+
 def with_own_memory(tensor: Any, made: Any) -> Any:
     """Let ``made``, which was detached, know the whole memory of which a tensor is a view."""
-    base = tensor if tensor._viewed is None else tensor._viewed
-    if base is not tensor or base._memory is not None:
-        made._memory = base._array if base._memory is None else base._memory
+    memory = memory_of(tensor)
+    if memory is not tensor._array:
+        made._memory = memory
     return made
 
 

@@ -451,6 +451,8 @@ class Tensor(TensorState, InstalledMethods):
         made._version_cell = watching.INFERENCE_CELL if inference else None
         if self._array.ndim == 0:
             made._is_data = True
+        if self._viewed is not None or self._memory is not None:
+            leaves.with_own_memory(self, made)
         return made
 
     @data.setter
@@ -536,12 +538,14 @@ class Tensor(TensorState, InstalledMethods):
         return bool(self._elements("truth_of"))
 
     def __float__(self) -> float:
+        export.warn_of_history(self)
         return float(export.real_number_of(self, "double"))
 
     def __int__(self) -> int:
         return int(export.real_number_of(self, "int64_t"))
 
     def __complex__(self) -> complex:
+        export.warn_of_history(self)
         return complex(export.number_of(self))
 
     def __index__(self) -> int:

@@ -1,6 +1,6 @@
-"""``torch.utils.deterministic``: whether new memory is filled; kept, and changes nothing."""
+"""``torch.utils.deterministic``: whether new memory is filled for deterministic algorithms."""
 
 __all__ = ["fill_uninitialized_memory"]
 
-#: torch fills what ``empty`` returns while deterministic algorithms are asked for.
+#: Whether what ``empty`` returns is filled while deterministic algorithms are asked for.
 fill_uninitialized_memory = True

@@ -105,6 +105,12 @@ ROWS = {
     "lerp(out)": lambda x, w, r: x.lerp(r, ones(x), 0.5, out=w),
     "addcmul(out)": lambda x, w, r: x.addcmul(r, ones(x), ones(x), out=w),
     "topk(out)": lambda x, w, r: x.topk(r, 4, 0, out=(w, whole(x))),
+    "bernoulli_ by tensor": lambda x, w, r: w.bernoulli_(r / 100),
+    **{
+        f"{name}_": lambda x, w, r, name=f"{name}_": getattr(w, name)()
+        for name in "bernoulli uniform normal random exponential cauchy log_normal".split()
+    },
+    "geometric_": lambda x, w, r: w.geometric_(0.5),
     "x[:] =": lambda x, w, r: w.__setitem__(slice(None), r),
     "x[1:] =": lambda x, w, r: w[1:].__setitem__(slice(None), r[..., -3:, :]),
     "x[indices] =": lambda x, w, r: w.__setitem__(rows(x), r),
@@ -165,6 +171,8 @@ def test_overlapping_operands_are_refused_as_in_torch(name, recorded):
             continue
         if layout in ROWS_OF_IT and name.endswith("(out)"):
             continue
+        numbagrad.manual_seed(0)
+        torch.manual_seed(0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with numbagrad.set_grad_enabled(recorded), torch.set_grad_enabled(recorded):

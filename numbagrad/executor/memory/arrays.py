@@ -41,9 +41,15 @@ def new_array(shape: Sequence[int], kind: np.dtype[Any], where: Backend | None =
     return made if large is None else large
 
 
+#: What fills new memory whose elements are not set, if deterministic algorithms are asked for.
+fill_unset: Callable[[Array], None] | None = None
+
+
 def unset(array: Array) -> Array:
     """A new array whose elements may be any; a program sets them to 0, to make it again."""
-    if capture.is_capturing():
+    if fill_unset is not None:
+        fill_unset(array)
+    elif capture.is_capturing():
         set_all(array, 0)
     return array
 

@@ -57,8 +57,10 @@ def set_num_threads(num_threads: int) -> None:
             f"set_num_threads expects an int, but got {type(num_threads).__name__}; pass 1 to run "
             "every kernel on the calling thread"
         )
-    if num_threads < 1:
-        raise RuntimeError(f"set_num_threads expects a positive integer, but got {num_threads}")
+    if not 0 < num_threads < 1 << 31:
+        raise RuntimeError(
+            f"set_num_threads expects a positive integer of 32 bits, but got {num_threads}"
+        )
     with _lock:
         _num_threads = min(num_threads, CAPACITY)
         if _block is not None:

@@ -17,6 +17,7 @@ from ...autograd.grad_mode import state as grad_mode
 from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write, compute_then_write
 from ...dtype import bool_, finfo, iinfo
+from ...executor.plan.sharing import check_written_once, refuse_overlap
 from ...random import Generator
 from ...tensor import Tensor
 from ...transforms.levels import is_transformed
@@ -47,6 +48,8 @@ def _in_place(name: str, grad_fn: str = "") -> Callable[[Tensor, Draw], Tensor]:
         bump_version(tensor)
 
     def fill(tensor: Tensor, draw: Draw) -> Tensor:
+        if 0 in tensor._array.strides:
+            check_written_once(tensor._array)
         if has_samples() or is_transformed(tensor):
             tensor.zero_()  # for its history
             fill_samples(tensor, lambda memory: fill_plain(memory, draw))
@@ -120,7 +123,10 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
         refuse_same(p)
         with no_grad():
             return self.copy_(bernoulli(p.expand(self._array.shape), generator=generator))
-    probability = p._array if isinstance(p, Tensor) else p
+    probability = p
+    if isinstance(p, Tensor):
+        probability = p._array
+        refuse_overlap(self._array, (probability,))
     return _fill_bernoulli(
         self, lambda array: filling.fill_bernoulli(generator, array, probability)
     )

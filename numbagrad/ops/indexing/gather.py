@@ -254,8 +254,6 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 def _nothing_of(input: Tensor, index: Tensor) -> Tensor:
     """No elements of ``input``, with its history, in the shape of the index."""
-    if input._array.ndim == index._array.ndim:
-        return gather_operator(input, 0, _int64("gather", index))
     flat = reshape(input, -1)
     none = new_tensor(constant_beside(input._array, np.zeros(0, np.int64)))
     return reshape(gather_operator(flat, 0, none), index._array.shape)

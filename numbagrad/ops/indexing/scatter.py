@@ -31,7 +31,7 @@ from ..methods.variants import install_in_place
 from ..operators.array_function import array_function
 from ..operators.pointwise_operator import pointwise
 from ..operators.tensor_operator import TensorOperator
-from ..views.view import reshape
+from ..views.view import clone, reshape
 from ..writing.inplace import zeros_for
 from .gather import (
     check_index,
@@ -51,12 +51,17 @@ Key = tuple[Any, ...]
 
 
 def _check_scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> Array:
+    """Check dtypes, ranks, sizes and range of the arguments of a scatter; int64 indices."""
     own = input._array.shape
     source = () if src is None else src._array.shape
     if src is not None and src._array.dtype != input._array.dtype:
         index_of(name, index)  # of which torch tells first
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     array = check_index(name, input, dim, index)
+    if 0 in array.shape:
+        return array
+    if src is not None and max(len(source), 1) != max(array.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     for position, size in enumerate(array.shape if own else ()):
         outside = position != dim and size > own[position]
         if outside or (src is not None and size > (source[position] if source else 1)):
@@ -66,6 +71,22 @@ def _check_scatter(name: str, input: Tensor, dim: int, index: Tensor, src: Tenso
                 text += f" and to be no larger size than src {list(source)}"
             raise RuntimeError(text)
     return array
+
+
+def _names_nothing(input: Tensor, index: Tensor, src: Any) -> bool:
+    """Whether an index has no elements, and not the rank of the others: then nothing is written.
+
+    Raises:
+        RuntimeError: for a source of another dtype than ``input``.
+    """
+    if index._array.size:
+        return False
+    given = (input, src) if isinstance(src, Tensor) else (input,)
+    if all([x._array.ndim == index._array.ndim for x in given]):
+        return False
+    if given[-1]._array.dtype != input._array.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    return True
 
 
 def _has_number(input: Tensor, index: Tensor, src: Any) -> bool:
@@ -86,6 +107,8 @@ def as_vector(given: Any) -> Any:
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with ``src[i, j]`` added at ``[index[i, j], j]`` for dim 0, and so on."""
     dim = dimension(input._array.ndim, dim)
+    if _names_nothing(input, index, src):
+        return clone(input)
     if _has_number(input, index, src):
         made = scatter_add(as_vector(input), dim, as_vector(index), as_vector(src))
         return reshape(made, input._array.shape)
@@ -103,6 +126,8 @@ def _scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
         return input
     check_written_once(input._array)
     dim = dimension(input._array.ndim, dim)
+    if _names_nothing(input, index, src):
+        return input
     if _has_number(input, index, src):
         _scatter_add_(as_vector(input), dim, as_vector(index), as_vector(src))
         return input
@@ -173,6 +198,8 @@ def scatter(
         src = value
     require_tensor_or_number("scatter", src, "src", 4)
     dim = dimension(input._array.ndim, dim)
+    if _names_nothing(input, index, src):
+        return clone(input)
     if _has_number(input, index, src):
         vectors = as_vector(input), dim, as_vector(index), as_vector(src)
         return reshape(scatter(*vectors, reduce=reduce), input._array.shape)
@@ -356,6 +383,8 @@ def scatter_reduce(
     if reduce != "sum":
         refuse_complex(f"scatter_reduce_{reduce}", input._array)
     dim = dimension(input._array.ndim, dim)
+    if _names_nothing(input, index, src):
+        return clone(input)
     if _has_number(input, index, src):
         vectors = as_vector(input), dim, as_vector(index), as_vector(src)
         made = scatter_reduce(*vectors, reduce, include_self=include_self)

@@ -7,8 +7,11 @@ import math
 from typing import Any, NoReturn
 
 from ...dtype import complex128, float64, scalar_type_name
+from ...executor.plan.forms import memory_order
+from ...layout import memory_format
 from ...tensor import Tensor
 from ...type_names import type_name
+from ...untyped_storage import owner_of
 from ...warn_once import warn_caller
 from ..arguments.kinds import Ints
 from ..arguments.requirements import require_tensor_or_number
@@ -117,25 +120,38 @@ def _const_data_ptr(self: Tensor) -> int:
 def _dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions as they lie in memory, outermost first.
 
+    Args:
+        ambiguity_check: True to refuse strides that leave several orders; or a list of memory
+            formats, of which one has to be that of the tensor and alone.
+
     Raises:
-        RuntimeError: with ``ambiguity_check``, if strides leave several orders.
+        RuntimeError: for an order that is not the only one.
+        TypeError: for another ``ambiguity_check``.
     """
     strides = self.stride()
-    if ambiguity_check:
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if type(ambiguity_check) is not bool and (
+        formats is not ambiguity_check or not all(isinstance(x, memory_format) for x in formats)
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    if ambiguity_check is not False:
         steps = [step for step, size in zip(strides, self.shape, strict=True) if size != 1]
-        if len(steps) < self.ndim or len(set(steps)) < len(steps):
+        several = len(steps) < self.ndim or len(set(steps)) < len(steps)
+        fitting = [x for x in formats if self.is_contiguous(memory_format=x)]
+        if (ambiguity_check and 0 in steps) or (several and len(fitting) != 1):
             raise RuntimeError(
                 "The tensor does not have unique dim order, or cannot map to exact one of the "
                 f"given memory formats: sizes {list(self.shape)}, strides {list(strides)}"
             )
-    return tuple(sorted(range(self.ndim), key=lambda dim: -strides[dim]))
+    return memory_order(tuple(self.shape), tuple(strides))
 
 
 @method("is_set_to")
 def _is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both show the same memory by the same sizes and strides."""
-    return (
+    return bool(
         self.data_ptr() == tensor.data_ptr()
+        and (self._array.size or owner_of(self._array) is owner_of(tensor._array))
         and self.storage_offset() == tensor.storage_offset()
         and self.shape == tensor.shape
         and self.stride() == tensor.stride()

@@ -27,6 +27,7 @@ from ...transforms.batching import over_dimensions
 from ...transforms.levels import is_transformed
 from ...transforms.tangents import weighted
 from ...type_names import type_name
+from ...warn_once import warn_caller
 from ..arguments.kinds import takes
 from ..arguments.requirements import is_complex_number, require_real
 from ..arguments.shapes import dimension
@@ -170,7 +171,20 @@ def _moment_arguments(
         correction = 1 if unbiased is None else int(unbiased)
     elif correction.__class__ is not int:
         require_real(name, "correction", correction, "double")
-    return mask_of(dim, input._array.ndim), keepdim, float(correction)
+    mask = mask_of(dim, input._array.ndim)
+    shape = input._array.shape
+    if 0 in shape or count_of(shape, mask) <= correction:
+        _warn_of_freedom(name, input, correction)
+    return mask, keepdim, float(correction)
+
+
+def _warn_of_freedom(name: str, input: Tensor, correction: float) -> None:
+    """Warn as torch does of moments of too few elements, which are NaN or infinite."""
+    if (input._array.size or correction >= 0) and input.device.type != "meta":
+        warn_caller(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel)."
+        )
 
 
 @method()
@@ -303,6 +317,11 @@ def cov(
         if aweights is not None and correction:
             correction = correction * (weights * aweights).sum() / count
     freedom = count - correction
+    if not isinstance(freedom, Tensor) and freedom <= 0 and input.device.type != "meta":
+        warn_caller(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number "
+            "of observations."
+        )
     freedom = freedom.clamp(min=0) if isinstance(freedom, Tensor) else max(freedom, 0)
     return (weighted @ conjugate(centred).t() / freedom).squeeze()
 

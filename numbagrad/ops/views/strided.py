@@ -20,6 +20,7 @@ from ...executor.families.indexing import strided_view
 from ...executor.memory.arrays import assign, filled, set_all
 from ...executor.plan.sharing import reach
 from ...tensor import Tensor
+from ...tensor.leaves import memory_of
 from ...transforms.batching import stacked
 from ...transforms.layouts import shows_as
 from ...transforms.levels import is_batched
@@ -246,12 +247,6 @@ def storage_offset(input: Tensor) -> int:
 def _offset_in_memory(input: Tensor) -> int:
     array, memory = input._array, memory_of(input)
     return 0 if array is memory else (start_of(array) - start_of(memory)) // array.itemsize
-
-
-def memory_of(input: Tensor) -> Array:
-    """The array whose memory a tensor is a view of, also if it was detached since."""
-    whole = input if input._viewed is None else input._viewed
-    return whole._array if whole._memory is None else whole._memory
 
 
 def extent(input: Tensor) -> int:

@@ -19,6 +19,7 @@ from ...executor.memory.arrays import assign, copied, in_c_order
 from ...executor.plan.forms import shows, with_sizes
 from ...layout import contiguous_format, preserve_format
 from ...tensor import Tensor, new_tensor
+from ...tensor.leaves import with_own_memory
 from ...transforms.batching import after_samples, samples_first, stacked
 from ...transforms.tangents import multilinear
 from ...type_names import type_name
@@ -146,7 +147,7 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
         made = np.empty((*array.shape[:-1], array.shape[-1] * old.itemsize // new.itemsize), new)
     else:
         made = array.view(new)
-    result = new_tensor(made)
+    result: Tensor = with_own_memory(input, new_tensor(made))
     if result.is_inference():  # no view to autograd: made in this mode it is of this mode
         return result
     if input._version_cell is None:

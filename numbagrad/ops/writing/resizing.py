@@ -16,18 +16,19 @@ from ...autograd.tensor_interface import bump_version
 from ...autograd.writes.inplace import before_write
 from ...backend import home_of
 from ...executor.capture import outside_programs
-from ...executor.memory.arrays import new_array
+from ...executor.memory.arrays import new_array, unset
 from ...executor.plan.forms import dense_strides
 from ...layout import memory_format as MemoryFormat
 from ...layout import preserve_format
 from ...tensor import Tensor
+from ...tensor.leaves import memory_of
 from ...transforms.levels import is_transformed
 from ...type_names import type_name
 from ...warn_once import warn_caller
 from ..arguments.requirements import require_tensor
 from ..arguments.shapes import nothing_given, sizes_of
 from ..methods.registry import method
-from ..views.strided import extent, memory_of, region_of_memory, start_of
+from ..views.strided import extent, region_of_memory, start_of
 from .sole_user import is_sole_user
 
 __all__: list[str] = []
@@ -113,7 +114,7 @@ def _grow(tensor: Tensor, count: int, left: int) -> None:
             "that uses the old memory, as a view does, keeps it and shares no element any more, "
             "which it would in torch; make views after a tensor has its size"
         )
-    made = new_array((count,), tensor._array.dtype, home_of(tensor._array))
+    made = unset(new_array((count,), tensor._array.dtype, home_of(tensor._array)))
     made[:left] = region_of_memory(tensor._array, (left,), (1,))
     tensor._array, tensor._memory, tensor._viewed = made, None, None  # no view any more
 
