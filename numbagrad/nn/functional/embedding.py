@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import half_precision as half
 from ...autograd.grad_mode import no_grad
 from ...executor.families import copying
 from ...executor.families.checks import check_inside, check_offsets
@@ -61,6 +62,7 @@ def embedding(
 def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     reader = "embedding() with max_norm, which changes rows in place"
     used = new_tensor(np.unique(values_on_host(indices._array, reader)))
+    weight = weight.detach()  # tangents stay those of the rows as they were, as in torch
     rows = weight[used]
     length = rows.norm(norm_type, 1, keepdim=True)
     factor = where(length > max_norm, max_norm / (length + 1e-7), 1.0)
@@ -343,8 +345,8 @@ def _with_end(starts: Array, count: int) -> Array:
 @array_function()
 def _sizes_of_bags(ends: Array, kind: Any) -> Array:
     """The number of indices in each bag (bags, 1), at least one."""
-    made: Array = np.maximum(ends[1:] - ends[:-1], 1).astype(kind)
-    return made.reshape(-1, 1)
+    sizes: Array = np.maximum(ends[1:] - ends[:-1], 1)
+    return half.converted(sizes, kind).reshape(-1, 1)
 
 
 def _positions_in_bags(ends: Array) -> Array:

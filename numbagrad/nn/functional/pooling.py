@@ -15,6 +15,7 @@ import numpy as np
 
 from ...backend import foreign
 from ...dispatch.policies import autocasts
+from ...dtype import iinfo
 from ...executor.families import indexing
 from ...executor.families import pooling as executor
 from ...executor.memory.arrays import constant_beside
@@ -22,6 +23,7 @@ from ...half_precision import converted
 from ...ops.arguments.kinds import Sizes
 from ...ops.indexing.gather import scatter_add_operator
 from ...ops.operators.tensor_operator import TensorOperator
+from ...ops.pointwise.selection import where as choose
 from ...tensor import Tensor, new_tensor
 from ...transforms.batching import folded
 from ...transforms.tangents import multilinear
@@ -98,6 +100,28 @@ def _counts_in(windows: Windows, shape: tuple[int, ...], ceil_mode: bool) -> tup
 
 
 # --- maxima ---------------------------------------------------------------------------------------
+
+
+def _windows_of_padding(
+    windows: Windows, sizes: tuple[int, ...], counts: tuple[int, ...]
+) -> tuple[Array, Array] | None:
+    """Which windows (*counts) have no element inside, and the place that torch names for them.
+
+    None if all have one, as without dilation: padding is at most half of a window. That place is
+    where the first element behind the padding would be.
+    """
+    if max(windows.dilation) == 1 or max(windows.padding) == 0:
+        return None
+    empty, places = np.zeros(counts, bool), np.zeros(counts, np.int64)
+    for d, (size, count) in enumerate(zip(sizes, counts, strict=True)):
+        kernel, stride, padding, dilation = (option[d] for option in windows)
+        start = np.arange(count) * stride - padding
+        last = start + (kernel - 1) * dilation
+        start += np.maximum(-start + dilation - 1, 0) // dilation * dilation
+        shape = [count if e == d else 1 for e in range(len(counts))]
+        empty |= (start >= np.minimum(size, last + 1)).reshape(shape)
+        places = places * size + start.reshape(shape)
+    return (empty, places) if empty.any() else None
 
 
 def _largest(array: Array, counts: tuple[int, ...], windows: Windows) -> Array:
@@ -209,8 +233,19 @@ def _max_pool_of(rank: int, shapes: str) -> Callable[..., Any]:
         if rank == 1 and not return_indices:
             refuse_kinds(name, input, "iu")
         where = _largest_of_windows(inputs, _counts(windows, inputs, ceil_mode), windows)
+        empty = _windows_of_padding(windows, inputs._array.shape[2:], where._array.shape[2:])
+        if empty is not None:
+            places, flat = [new_tensor(constant_beside(where._array, x)) for x in empty]
+            shown = choose(places, flat, where)
         name = f"MaxPool{rank}DWithIndices"
-        return taken(name, inputs, where, inputs is input, return_indices)
+        made = taken(name, inputs, where, inputs is input, return_indices)
+        if empty is None:
+            return made
+        kind = inputs.dtype
+        least = -math.inf if kind.is_floating_point else iinfo(kind).min
+        if not return_indices:
+            return made.masked_fill(places, least)
+        return made[0].masked_fill(places, least), shown if inputs is input else shown.squeeze(0)
 
     return named(
         function,
