@@ -169,10 +169,10 @@ def _copy_groups(drawn: np.ndarray, flat: np.ndarray, whole: int) -> None:
 def _fill_complex_normal(
     generator: Generator | None, array: np.ndarray, mean: complex, std: float
 ) -> None:
-    """Each part has half of the variance."""
+    """Each part has half of the variance; a real mean is, as in torch, that of both."""
     fill_normal(generator, array.reshape(-1).view(array.real.dtype), 0.0, std / math.sqrt(2.0))
     if mean:
-        array += mean
+        array += mean if isinstance(mean, complex) else complex(mean, mean)
 
 
 def _fill_real(

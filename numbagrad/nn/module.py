@@ -439,6 +439,12 @@ class Module(ModuleHooks, ModuleState):
             AssertionError: for a device that is not the CPU.
         """
         named = {**arguments_of_to(args), **kwargs}
+        if len(args) > 1 and isinstance(args[0], (DType, Tensor)) is not isinstance(args[1], bool):
+            raise TypeError(
+                "to() received an invalid combination of arguments: behind a device stands a dtype,"
+                " behind a dtype or a tensor whether the copy may be asynchronous, but got "
+                f"{type(args[1]).__name__}"
+            )
         dtype, device = named.get("dtype"), named.get("device")
         if isinstance(named.get("tensor"), Tensor):
             dtype = named["tensor"].dtype

@@ -445,7 +445,8 @@ class RNNCellBase(Module):
         elif not batched:
             state = tuple([part.unsqueeze(0) for part in state])
         weights = Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        if state[0]._array.shape != (input._array.shape[0], self.hidden_size):
+        shape = (input._array.shape[0], self.hidden_size)
+        if state[0]._array.shape != shape or state[-1]._array.shape != shape:
             check_cell(self._get_name(), self.mode, input, state, weights)
         state = CELLS[self.mode].step(input_gates(self.mode, input, weights), state, weights)
         return state if batched else tuple([part.squeeze(0) for part in state])

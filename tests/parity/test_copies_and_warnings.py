@@ -277,3 +277,49 @@ def test_tensors_on_the_same_memory():
 def test_numbers_of_threads_that_no_process_has(number):
     with pytest.raises((RuntimeError, ValueError)):
         numbagrad.set_num_threads(number)
+
+
+CALLS_OF_TO = {
+    "device, bool": lambda t: ("cpu", True),
+    "None, bool": lambda t: (None, True),
+    "dtype, bool": lambda t: (t.float32, True),
+    "dtype, device": lambda t: (t.float32, t.device("cpu")),
+    "device, dtype": lambda t: ("cpu", t.float64),
+    "device, None, bool": lambda t: ("cpu", None, True),
+    "device, dtype, bool": lambda t: (t.device("cpu"), t.float64, True),
+    "tensor, bool": lambda t: (t.ones(1, dtype=t.float64), True),
+    "tensor, device": lambda t: (t.ones(1), "cpu"),
+    "bool": lambda t: (True,),
+    "None, dtype": lambda t: (None, t.float64),
+}
+
+
+@pytest.mark.parametrize("name", CALLS_OF_TO)
+def test_arguments_of_to_of_modules(name):
+    def function(t):
+        return str(t.nn.Linear(2, 2).to(*CALLS_OF_TO[name](t)).weight.dtype)
+
+    same(function)
+
+
+STATES = [(3, 20), (1, 20), (3, 1), (20,), (1, 3, 20), (2, 20)]
+
+
+@pytest.mark.parametrize("second", STATES)
+@pytest.mark.parametrize("first", STATES)
+def test_states_of_cells_are_not_broadcast(first, second):
+    def function(t):
+        made = t.nn.LSTMCell(10, 20)(t.ones(3, 10), (t.zeros(first), t.zeros(second)))
+        return [each.shape for each in made]
+
+    same(function)
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_means_of_complex_normal_numbers(size):
+    parts = []
+    for t in LIBRARIES:
+        t.manual_seed(0)
+        made = t.empty(size, dtype=t.complex128).normal_(1, 2)
+        parts.append([*made.real.tolist(), *made.imag.tolist()])
+    assert parts[0] == pytest.approx(parts[1], rel=1e-6)
