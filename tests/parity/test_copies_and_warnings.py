@@ -323,3 +323,13 @@ def test_means_of_complex_normal_numbers(size):
         made = t.empty(size, dtype=t.complex128).normal_(1, 2)
         parts.append([*made.real.tolist(), *made.imag.tolist()])
     assert parts[0] == pytest.approx(parts[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "float64", "complex128"])
+def test_dtypes_of_lists_of_tensors(dtype):
+    def function(t):
+        one = t.tensor(1, dtype=getattr(t, dtype))
+        lists = [[one], [[one], [one]], [one, t.tensor(1.5)], [one, 2.5], [2, one], [one.view(1)]]
+        return [str(t.tensor(each).dtype) for each in lists], str(t.as_tensor([one]).dtype)
+
+    same(function)

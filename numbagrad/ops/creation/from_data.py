@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import half_precision as half
 from ...backend import backend_for, device_of, foreign, may_share
-from ...dtype import bool_, complex_of, get_default_dtype, int64, promote_types
+from ...dtype import bfloat16, bool_, complex_of, get_default_dtype, int64, promote_types
 from ...dtype import dtype as DType
 from ...dtype import from_numpy as dtype_of
 from ...executor.memory.arrays import constant, values_on_host
@@ -168,6 +168,10 @@ def _without_overflow(leaves: list[Any], kind: np.dtype[Any]) -> np.ndarray[Any,
         return np.array(leaves, dtype=kind)
 
 
+class _Bfloat16(np.float32):
+    """The value of an element of bfloat16, for which NumPy has no type."""
+
+
 def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
     """A number from what counts as one; NumPy's numbers stay, since they have a dtype."""
     if isinstance(value, (bool, int, float, complex)):
@@ -178,7 +182,9 @@ def _plain(value: Any, kind: np.dtype[Any] | None) -> Any:
     if isinstance(array, np.ndarray):
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
+        rounded = isinstance(value, Tensor) and value._array.dtype.kind == "V"
         array = half.readable(array).reshape(())[()]
+        array = _Bfloat16(array) if rounded else array
     if not isinstance(array, np.generic) or array.dtype.kind not in "fiubc":
         raise _no_number(value, kind)
     if kind is not None and kind.kind in "fiu" and array.dtype.kind == "c":
@@ -208,7 +214,10 @@ def _inferred(leaves: list[Any]) -> DType | None:
     """The dtype that these numbers call for, or None if there are none."""
     found: DType | None = None
     for each in set(map(type, leaves)):
-        own = dtype_of(np.dtype(each)) if issubclass(each, np.generic) else _number_dtype(each)
+        if each is _Bfloat16:
+            own = bfloat16
+        else:
+            own = dtype_of(np.dtype(each)) if issubclass(each, np.generic) else _number_dtype(each)
         found = own if found is None else promote_types(found, own)
     return found
 
