@@ -41,7 +41,7 @@ def new_array(shape: Sequence[int], kind: np.dtype[Any], where: Backend | None =
     return made if large is None else large
 
 
-#: What fills new memory whose elements are not set, if deterministic algorithms are asked for.
+#: Filler of new memory whose elements are not set, while deterministic algorithms are asked for.
 fill_unset: Callable[[Array], None] | None = None
 
 
