@@ -21,17 +21,21 @@ from numbagrad.ops.methods import on_demand
 
 #: Modules at the top of the package that are rooms of the implementation, not names for users.
 ROOMS = frozenset(
-    """absent absent_names ao autocast_state backends codegen compiling data device dispatch drawing
-    dtype errors formula functional half_precision interrupts kernels layout lazy mps mtia
-    native native_stack numba_extension number_range ops printing program random_filling
-    running size sobol_numbers storage structure tensor torch_alias torch_function
+    """absent absent_names ao aten_functions autocast_state awake backends codegen compiling data
+    device dispatch drawing dtype errors formula functional half_precision interrupts kernels layout
+    lazy mps mtia native native_stack numba_extension number_range numpy_twins ops printing program
+    random_filling referrers running shared_memory size sobol_numbers storage structure tensor
+    thread_settings torch_alias torch_function torch_homes torch_imports torch_metadata
     torch_version transforms type_names types untyped_storage version warming warn_once
     xpu""".split()
 )
 #: Public modules below those at the top.
-BELOW = """autograd.forward_ad autograd.functional autograd.graph nn.attention nn.functional nn.init
-    nn.utils nn.utils.parametrize nn.utils.prune nn.utils.rnn optim.lr_scheduler optim.swa_utils
-    signal.windows utils.checkpoint utils.data""".split()
+BELOW = """autograd.forward_ad autograd.functional autograd.graph
+    distributed.algorithms.ddp_comm_hooks.default_hooks distributed.nn.functional nn.attention
+    nn.functional nn.init nn.parallel nn.utils nn.utils.parametrizations nn.utils.parametrize
+    nn.utils.prune nn.utils.rnn nn.utils.stateless optim.lr_scheduler optim.swa_utils signal.windows
+    utils._python_dispatch utils.benchmark utils.checkpoint utils.data utils.deterministic
+    utils.dlpack utils.flop_counter utils.hooks utils.module_tracker utils.weak""".split()
 #: Modules whose names were imported from elsewhere unless they are listed here.
 OWN = {"random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state".split()}
 
@@ -72,10 +76,10 @@ def modules() -> list[str]:
         for module in pkgutil.iter_modules(numbagrad.__path__)
         if not module.name.startswith("_") and module.name not in ROOMS
     ]
-    return sorted([*filter(_has_names, top), *BELOW])
+    return sorted([*filter(has_names, top), *BELOW])
 
 
-def _has_names(short: str) -> bool:
+def has_names(short: str) -> bool:
     """Whether a module has names that work; those of the others are on the page ``absent``."""
     module = importlib.import_module(f"numbagrad.{short}")
     return any(not is_absent(getattr(module, name)) for name in public_names(module))

@@ -14,6 +14,7 @@ import importlib
 import inspect
 import os
 import pathlib
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -136,6 +137,20 @@ def test_every_public_name_has_an_entry(site, pages):
     entries = list(reference.entries())
     assert len(entries) > 1600
     assert not [entry.path for entry in entries if entry.path not in anchors]
+
+
+def test_every_module_of_utils_has_a_page():
+    """But for parts of ``checkpoint``, and for what is not called from programs or needs more."""
+    left_out = {
+        "checkpoint_log", "collect_env", "model_zoo", "reentrant_checkpoint",
+        "selective_checkpoint", "tensorboard",
+    }  # fmt: skip
+    modules = {
+        module.name
+        for module in pkgutil.iter_modules(numbagrad.utils.__path__, "utils.")
+        if not module.name.startswith("utils._") and reference.has_names(module.name)
+    }
+    assert modules - set(reference.modules()) == {f"utils.{name}" for name in left_out}
 
 
 def test_every_public_name_has_a_docstring():
