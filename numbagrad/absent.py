@@ -50,7 +50,7 @@ def absent(path: str, reason: str) -> type:
     return _Absent(name, (), {"__module__": module, "_reason": text, "__doc__": text})
 
 
-def absent_if_missing(module: ModuleType, path: str) -> None:
+def absent_if_missing(module: ModuleType, path: str, reason: str) -> None:
     """Let the names, and the modules, that torch's ``path`` has beside those of a module be absent.
 
     Of ``torch._C`` names stay missing: programs ask whether they are there.
@@ -70,7 +70,7 @@ def absent_if_missing(module: ModuleType, path: str) -> None:
                     raise
         if name.startswith("__"):  # Python and its tools ask for these
             raise AttributeError(f"module {path!r} has no attribute {name!r}")
-        value = absent(f"{path}.{name}", "it is an internal part of torch")
+        value = absent(f"{path}.{name}", reason)
         setattr(module, name, value)
         return value
 

@@ -17,8 +17,11 @@ from .executor import capture
 _absent, __getattr__, __dir__ = lacking(
     __name__,
     "programs are kept in memory, and kernels on disk by themselves",
-    """load_cache_artifacts load_compiled_function nested_compile_region save_cache_artifacts
-    wrap_numpy""",
+    """get_default_backend keep_portable_guards_unsafe keep_tensor_guards_unsafe
+    load_cache_artifacts load_compiled_function nested_compile_region save_cache_artifacts
+    set_default_backend set_enable_guard_collectives skip_all_guards_unsafe
+    skip_guard_on_all_nn_modules_unsafe
+    skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe wrap_numpy""",
 )
 
 __all__ = [

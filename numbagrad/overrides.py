@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
+from .absent import absent
 from .dispatch import layers
 from .executor import capture
 from .ops.methods.subclass import as_subclass
@@ -287,3 +288,9 @@ def uninstall() -> None:
 
 _disabled_torch_function_impl = disabled_torch_function
 install()
+
+
+redispatch_function = absent(
+    "torch.overrides.redispatch_function",
+    "call the function itself, under DisableTorchFunctionSubclass",
+)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .absent import absent
 from .backend import backend_for
 from .device import device as Device
 from .executor import capture
@@ -351,3 +352,8 @@ def _unlock_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unlock_in_child)
+
+
+thread_safe_generator = absent(
+    "torch.random.thread_safe_generator", "give each thread a Generator of its own"
+)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+from .absent import absent
+
 __all__ = [
     "aminmax", "cummax", "cummin", "frexp", "geqrf", "histogram", "histogramdd",
     "kthvalue",
@@ -77,3 +79,8 @@ _WRITTEN = (
 globals().update({f"{name}_out": globals()[name] for name in _WRITTEN})
 #: Every class by its name.
 all_return_types = [globals()[name] for name in __all__]
+
+pytree_register_structseq = absent(
+    "torch.return_types.pytree_register_structseq",
+    "named tuples are containers to torch.utils._pytree",
+)

@@ -45,27 +45,49 @@ _INTERNAL_PATHS = re.compile(
     r"|utils\.(jit|mkldnn|serialization|data\.(datapipes|graph|graph_settings)))(\.|$)"
 )
 
+#: Why their names are absent.
+_INTERNAL = "it is an internal part of torch"
+
 #: Paths of torch whose names stand in another module here, by that module.
 _ELSEWHERE = {
     path: module
     for module, paths in {
         "multiprocessing": "multiprocessing.pool multiprocessing.queue",
+        "accelerator": "accelerator.graphs accelerator.memory",
+        "mtia": "mtia.memory mtia.mtia_graph",
+        "nn.linear_loss": """
+            nn.modules.linear_cross_entropy nn.modules.linear_cross_entropy_options""",
         "profiler": "profiler.profiler",
         "signal.windows": "signal.windows.windows",
         "utils.benchmark": """
             utils.benchmark.utils utils.benchmark.utils.common utils.benchmark.utils.compare
             utils.benchmark.utils.timer""",
+        "xpu": "xpu.graphs xpu.memory xpu.random xpu.streams",
     }.items()
     for path in paths.split()
 }
 
 
-def _is_internal(name: str) -> bool:
-    """Whether ``torch.a.b`` is a path of which only programs of torch itself need the whole."""
+def _reason_of(name: str) -> str | None:
+    """Why names that ``torch.a.b`` has in torch are absent here; None where none should be.
+
+    They are those of paths of which only programs of torch itself need the whole, and those of the
+    modules in ``absent_modules.py``.
+    """
     parts = name.split(".")[1:]
-    if _INTERNAL_PATHS.match(name):
-        return True
-    return parts[0] in _INTERNALS or any(part.startswith("_") for part in parts[1:])
+    if (
+        _INTERNAL_PATHS.match(name)
+        or parts[0] in _INTERNALS
+        or any(part.startswith("_") for part in parts[1:])
+    ):
+        return _INTERNAL
+    from .absent_modules import REASONS
+
+    for count in range(len(parts), 0, -1):
+        reason = REASONS.get(".".join(parts[:count]))
+        if reason is not None:
+            return reason
+    return None
 
 
 def package() -> ModuleType:
@@ -91,6 +113,13 @@ def seen_version() -> str:
     return own_version
 
 
+def _holds_others(path: str) -> bool:
+    """Whether paths below ``torch.path`` are modules in torch, and none of this package."""
+    from .absent_modules import REASONS
+
+    return path in _ELSEWHERE.values() or any([key.startswith(f"{path}.") for key in REASONS])
+
+
 class _Loader:
     """Puts a module of this package under a second name."""
 
@@ -107,9 +136,7 @@ class _Loader:
         assert spec is not None
         real = importlib.import_module(self._real)
         sys.modules[spec.name] = real
-        if spec.name.removeprefix("torch.") in _ELSEWHERE.values() and not hasattr(
-            real, "__path__"
-        ):
+        if not hasattr(real, "__path__") and _holds_others(spec.name.removeprefix("torch.")):
             real.__path__ = []  # what lies below it is asked of the finder
         share_hidden(self._real)
         from .torch_homes import show_homes
@@ -117,10 +144,11 @@ class _Loader:
 
         show_imports()
         show_homes()
-        if spec.name == "functorch" or _is_internal(spec.name):
+        reason = _INTERNAL if spec.name == "functorch" else _reason_of(spec.name)
+        if reason is not None:
             from .absent import absent_if_missing
 
-            absent_if_missing(real, spec.name)
+            absent_if_missing(real, spec.name, reason)
 
 
 class _AbsentLoader:
@@ -135,7 +163,7 @@ class _AbsentLoader:
         from .absent import absent_if_missing
 
         module.__doc__ = f"``{module.__name__}``, which is not there."
-        absent_if_missing(module, module.__name__)
+        absent_if_missing(module, module.__name__, _reason_of(module.__name__) or _INTERNAL)
 
 
 def share_hidden(real: str) -> None:
@@ -154,6 +182,12 @@ def share_hidden(real: str) -> None:
 def _spec_of_functorch(name: str) -> ModuleSpec:
     """The loader of ``functorch``, or of a module below it: these have absent names alone."""
     loader: Any = _Loader(f"{_OURS}.func.functorch") if name == "functorch" else _AbsentLoader()
+    return ModuleSpec(name, loader, is_package=True)
+
+
+def _absent_spec(name: str) -> ModuleSpec:
+    """The loader of a module whose names are absent."""
+    loader: Any = _AbsentLoader()
     return ModuleSpec(name, loader, is_package=True)
 
 
@@ -193,6 +227,8 @@ class Finder:
         if path in _ELSEWHERE:
             aside: Any = _Loader(f"{_OURS}.{_ELSEWHERE[path]}")
             return ModuleSpec(name, aside, is_package=True)
+        if _reason_of(name) not in (None, _INTERNAL):
+            return _absent_spec(name)
         real = _OURS + name[len("torch") :]
         parent, _, child = real.rpartition(".")
         found = None
@@ -204,8 +240,7 @@ class Finder:
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
             found = importlib.util.find_spec(real)
         if found is None:
-            missing: Any = _AbsentLoader()
-            return ModuleSpec(name, missing, is_package=True) if _is_internal(name) else None
+            return _absent_spec(name) if _reason_of(name) is not None else None
         loader: Any = _Loader(real)
         is_package = found.submodule_search_locations is not None
         spec = ModuleSpec(name, loader, origin=found.origin, is_package=is_package)

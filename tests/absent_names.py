@@ -115,10 +115,8 @@ ABSENT = {
             ipu mtia to_mkldnn xpu""",
         "torch.nn.functional": """
             tf32_notes""",
-        "torch.nn.utils": """
-            convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format""",
         "torch.nn.attention": """
-            SDPAParams WARN_FOR_UNFUSED_KERNELS activate_flash_attention_impl
+            SDPAParams activate_flash_attention_impl
             can_use_efficient_attention can_use_flash_attention current_flash_attention_impl
             list_flash_attention_impls register_flash_attention_impl
             restore_flash_attention_impl""",
@@ -183,8 +181,6 @@ ABSENT = {
             grouped_mm""",
         "torch.nn.utils.rnn": """
             PackedSequence_""",
-        "torch.nn.utils.prune": """
-            global_unstructured""",
         "torch.autograd": """
             enforce_grad_layout_policy""",
         "torch.autograd.graph": """

@@ -47,6 +47,33 @@ def test_all_paths_under_torchs_name():
     assert done.returncode == 0, done.stderr
 
 
+def test_modules_that_are_absent_can_be_imported_and_say_so():
+    program = (
+        "import importlib, numbagrad\n"
+        "from numbagrad.absent_modules import REASONS\n"
+        "numbagrad.install_as_torch()\n"
+        "for path, reason in REASONS.items():\n"
+        "    module = importlib.import_module(f'torch.{path}')\n"
+        "    try:\n"
+        "        module.something()\n"
+        "    except NotImplementedError as error:\n"
+        "        assert str(error).endswith(reason) and f'torch.{path}.something' in str(error)\n"
+        "    else:\n"
+        "        raise AssertionError(path)\n"
+        "from torch.utils.benchmark.utils.valgrind_wrapper.timer_interface import FunctionCounts\n"
+        "import torch.xpu.memory, torch.accelerator.memory, torch.mps.profiler\n"
+        "assert torch.xpu.memory.empty_cache is torch.xpu.empty_cache\n"
+        "from torch.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions\n"
+        "assert LinearCrossEntropyOptions is numbagrad.nn.modules.LinearCrossEntropyOptions\n"
+        "try:\n"
+        "    import torch.nosuch\n"
+        "except ModuleNotFoundError as error:\n"
+        "    assert str(error) == \"No module named 'torch.nosuch'\"\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_layers_at_torchs_paths_are_those_of_nn():
     for name in torch.nn.modules.__all__ if hasattr(torch.nn.modules, "__all__") else dir(torch.nn):
         value = getattr(torch.nn, name)
@@ -127,7 +154,7 @@ def test_private_names_that_libraries_build_upon():
         lambda: torch.hub.load_state_dict_from_url("http://127.0.0.1/x"),
         lambda: torch.optim.swap_in_optimizer_params_and_state(None, None, None),
         lambda: torch.ao.quantization.prepare(None),
-        lambda: torch.nn.attention.flex_attention.flex_attention(None, None, None),
+        lambda: torch.nn.attention.current_flash_attention_impl(),
     ],
 )
 def test_what_is_not_there_says_so_when_it_is_used(use):

@@ -18,6 +18,8 @@ from absent_names import ABSENT, NAMESPACES, REASONS  # noqa: E402
 from compatibility_row import Row  # noqa: E402
 from compatibility_table import SECTIONS  # noqa: E402
 
+from numbagrad.absent_modules import REASONS as MODULE_REASONS  # noqa: E402
+
 _INTRODUCTION = """\
 <!-- Written by tools/write_compatibility.py from tests/compatibility_table.py; do not edit. -->
 # Programs for torch, of both eras
@@ -74,6 +76,26 @@ def _absences() -> list[str]:
     return lines
 
 
+def _absent_modules() -> list[str]:
+    """Which public modules of torch have none of its names, by reason."""
+    paths: dict[str, list[str]] = {}
+    for path, reason in MODULE_REASONS.items():
+        paths.setdefault(reason, []).append(f"`torch.{path}`")
+    return [
+        "## Modules of torch that are absent",
+        "",
+        "Every public module of torch 2.13 can be imported under torch's name. These, with what "
+        "lies below them, are not written: their names stand in annotations and as bases, and "
+        "raise NotImplementedError where they are used. So do those of torch's internal modules "
+        "(`torch._dynamo`, `torch._inductor`, ...).",
+        "",
+        "| modules | instead |",
+        "| --- | --- |",
+        *[f"| {' '.join(found)} | {reason} |" for reason, found in paths.items()],
+        "",
+    ]
+
+
 def page() -> str:
     """The text of the page."""
     lines = [_INTRODUCTION]
@@ -83,7 +105,7 @@ def page() -> str:
         for number, row in enumerate(rows, first):
             lines += _snippet(row, number)
         first += len(rows)
-    lines += _absences()
+    lines += [*_absences(), *_absent_modules()]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..absent import absent
 from ..autocast_state import leave, state
 from ..cuda.devices import is_available
 from ..dispatch import layers
@@ -225,3 +226,10 @@ class autocast:  # noqa: N801 - torch's name
                 return function(*arguments, **named)
 
         return decorated  # type: ignore[return-value]
+
+
+autocast_decorator = absent(
+    "torch.amp.autocast_mode.autocast_decorator", "autocast(...) decorates functions"
+)
+
+from .custom_function import custom_bwd, custom_fwd  # noqa: E402, F401 - built on it

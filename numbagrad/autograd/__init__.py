@@ -7,7 +7,7 @@ sees of them.
 
 from typing import TYPE_CHECKING
 
-from ..lazy import lazy_names
+from ..absent import lacking
 from . import anomaly_mode, function, grad_mode, graph, variable
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .engine.interface import backward, grad
@@ -60,8 +60,10 @@ __all__ = [
 
 # Built on the operators, which are built on this package: imported when first asked for.
 # ``torch.autograd.torch`` is the library itself.
-__getattr__, __dir__ = lazy_names(
+_absent, __getattr__, __dir__ = lacking(
     __name__,
+    "it is a setting, or a base class, of torch's engine alone",
+    "NestedIOFunction enforce_grad_layout_policy",
     {
         "functional": ".functional",
         "forward_ad": ".forward_ad",

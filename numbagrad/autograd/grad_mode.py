@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..absent import absent
 from .hooks import watching
 
 __all__ = [
@@ -342,3 +343,9 @@ class _force_original_view_tracking(_Switch):
         if mode is not state.view_replay:
             watching.change(1 if mode else -1)
         super()._set(mode)
+
+
+enforce_grad_layout_policy = absent(
+    "torch.autograd.grad_mode.enforce_grad_layout_policy",
+    "gradients have the layout of torch's default",
+)

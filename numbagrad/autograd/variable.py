@@ -10,7 +10,7 @@ from . import tensor_interface as interface
 from .grad_mode import state as grad_mode
 from .legacy.volatile import make_volatile
 
-__all__ = ["ExecutionEngine", "Variable"]
+__all__ = ["ExecutionEngine", "Variable", "VariableMeta"]
 
 
 class ExecutionEngine:
@@ -84,3 +84,7 @@ class Variable(metaclass=_VariableMeta):
             )
             make_volatile(result)
         return result
+
+
+#: The class of ``Variable``, under torch's name.
+VariableMeta = _VariableMeta

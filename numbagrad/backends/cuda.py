@@ -18,6 +18,11 @@ matmul = Switches(
 )
 cufft_plan_cache = Switches(size=0, max_size=0)
 SDPAParams = absent("torch.backends.cuda.SDPAParams", "there is no GPU")
+for _name in """allow_fp16_bf16_reduction_math_sdp blas_workspace_size cuBLASModule cuFFTPlanCache
+    cuFFTPlanCacheAttrContextProp cuFFTPlanCacheManager cublas_workspace_size
+    cublaslt_workspace_size fp16_bf16_reduction_math_sdp_allowed is_ck_sdpa_available
+    preferred_rocm_fa_library""".split():
+    globals()[_name] = absent(f"torch.backends.cuda.{_name}", "there is no GPU")
 
 _enabled = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True}
 _libraries = {"blas": "default", "linalg": "default"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from ..lazy import lazy_names
+from ..absent import lacking
 
 __all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count",
            "is_available", "is_initialized", "set_device", "stream", "synchronize"]  # fmt: skip
@@ -93,4 +93,9 @@ class StreamContext(contextlib.AbstractContextManager[None]):
 
 stream = StreamContext
 
-__getattr__, __dir__ = lazy_names(__name__, {"amp": ".amp"})
+_absent, __getattr__, __dir__ = lacking(
+    __name__,
+    "llvmlite.binding.get_host_cpu_features() lists what the CPU has",
+    "get_capabilities",
+    {"amp": ".amp"},
+)

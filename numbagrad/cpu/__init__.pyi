@@ -13,9 +13,11 @@ from numbagrad.tensor import Tensor
 
 Number = builtins.bool | builtins.int | builtins.float
 
-from ..lazy import lazy_names
+from ..absent import lacking
 import contextlib
 
+class get_capabilities:
+    def __init__(self, *arguments: Any, **keywords: Any) -> NoReturn: ...
 class Stream:
 
     def __init__(self, priority: int=...) -> None:

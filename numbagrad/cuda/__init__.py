@@ -63,14 +63,17 @@ _absent, _find, __dir__ = lacking(
     __name__,
     "there is no GPU; ask torch.cuda.is_available() first",
     """BFloat16Storage BoolStorage ByteStorage CUDAGraph CUDAPluggableAllocator CharStorage
-    ComplexDoubleStorage ComplexFloatStorage DoubleStorage ExternalStream FloatStorage
-    GreenContext HalfStorage IntStorage LongStorage MemPool ShortStorage
-    caching_allocator_alloc caching_allocator_delete change_current_allocator clock_rate
-    cudart current_blas_handle current_solver_handle device_memory_used
-    get_allocator_backend get_per_process_memory_fraction get_stream_from_external
-    get_sync_debug_mode graph graph_pool_handle ipc_collect is_current_stream_capturing
+    ComplexDoubleStorage ComplexFloatStorage CudaError DeferredCudaCallError DoubleStorage
+    ExternalStream FloatStorage GreenContext HalfStorage IntStorage LongStorage MemPool
+    ShortStorage caching_allocator_alloc caching_allocator_delete caching_allocator_disabled
+    caching_allocator_enable change_current_allocator check_error clock_rate cudaStatus cudart
+    current_blas_handle current_solver_handle device_memory_used
+    get_allocator_backend get_gencode_flags get_per_process_memory_fraction
+    get_stream_from_external get_sync_debug_mode graph graph_pool_handle host_memory_stats
+    host_memory_stats_as_nested_dict ipc_collect is_current_stream_capturing is_tf32_supported
     list_gpu_processes make_graphed_callables memory_snapshot memory_usage
-    power_draw set_per_process_memory_fraction set_sync_debug_mode temperature use_mem_pool
+    power_draw reset_accumulated_host_memory_stats reset_peak_host_memory_stats
+    set_per_process_memory_fraction set_sync_debug_mode temperature use_mem_pool
     utilization""",
     {
         "amp": ".amp",

@@ -12,8 +12,11 @@ _absent, __getattr__, __dir__ = lacking(
     __name__,
     "memory comes from the pools of CUDA's driver",
     """CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete
-    change_current_allocator get_allocator_backend get_per_process_memory_fraction
-    memory_snapshot set_per_process_memory_fraction use_mem_pool""",
+    caching_allocator_disabled caching_allocator_enable change_current_allocator
+    get_allocator_backend get_per_process_memory_fraction host_memory_stats
+    host_memory_stats_as_nested_dict list_gpu_processes memory_snapshot
+    reset_accumulated_host_memory_stats reset_peak_host_memory_stats
+    set_per_process_memory_fraction use_mem_pool""",
 )
 
 __all__ = [

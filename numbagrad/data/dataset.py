@@ -133,7 +133,12 @@ class ConcatDataset(Dataset[T_co]):
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
-        self.cumulative_sizes = list(itertools.accumulate(map(len, self.datasets)))
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """The number of samples up to the end of each dataset."""
+        return list(itertools.accumulate(map(len, sequence)))
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]

@@ -4,6 +4,7 @@ They nest in any order. ``vmap`` is built on batches of Tensors, ``jvp`` on dual
 (``numbagrad/transforms``), the reverse derivatives on the engine.
 """
 
+from ..absent import absent
 from .derivatives import grad, grad_and_value, jvp, linearize, vjp
 from .inspection import debug_unwrap, functionalize
 from .jacobians import hessian, jacfwd, jacrev
@@ -15,3 +16,5 @@ __all__ = [
     "jacfwd", "jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_",
     "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
+
+rearrange = absent("torch.func.rearrange", "einops.rearrange takes the same patterns")

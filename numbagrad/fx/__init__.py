@@ -41,6 +41,6 @@ def __getattr__(name: str) -> Any:
     made = sys.modules.get(path)
     if made is None:
         made = ModuleType(path, f"``{path}``, which is not there.")
-        absent_if_missing(made, path)
+        absent_if_missing(made, path, "it is an internal part of torch")
     globals()[name] = made
     return made

@@ -489,6 +489,21 @@ class Module(ModuleHooks, ModuleState):
         """Move to a GPU; raises where there is none."""
         return self._apply(lambda t: t.cuda(device))
 
+    def xpu(self: Self, device: Any = None) -> Self:
+        """Move to a GPU of Intel; raises, as tensors cannot be there."""
+        return self._move_to("xpu", device)
+
+    def ipu(self: Self, device: Any = None) -> Self:
+        """Move to a processor of Graphcore; raises, as tensors cannot be there."""
+        return self._move_to("ipu", device)
+
+    def mtia(self: Self, device: Any = None) -> Self:
+        """Move to an accelerator of Meta; raises, as tensors cannot be there."""
+        return self._move_to("mtia", device)
+
+    def _move_to(self: Self, kind: str, device: Any) -> Self:
+        return self._apply(lambda t: t.to(f"{kind}:{device}" if type(device) is int else kind))
+
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
         """Fresh memory with any values for all parameters and buffers."""
         return self._apply(lambda t: empty_like(t, device=device), recurse)

@@ -275,6 +275,45 @@ class RNNBase(Module):
         output, (hidden,) = self._forward(input, None if hx is None else (hx,))
         return output, hidden
 
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """Raise for an input of other dimensions, features or dtype; packed where sizes are given.
+
+        This and the next four are what subclasses of torch's layers call; ``forward`` does not.
+        """
+        dimensions = 3 if batch_sizes is None else 2
+        if input.dim() != dimensions:
+            raise RuntimeError(f"input must have {dimensions} dimensions, got {input.dim()}")
+        self._check_input(input)
+
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The shape of the state (h of an LSTM) for an input: (layers, batch, features)."""
+        if batch_sizes is None:
+            batch = input.size(0 if self.batch_first else 1)
+        else:
+            batch = int(batch_sizes[0])
+        return self.num_layers * self._directions, batch, self._output_size
+
+    def check_hidden_size(
+        self,
+        hx: Tensor,
+        expected_hidden_size: tuple[int, int, int],
+        msg: str = "Expected hidden size {}, got {}",
+    ) -> None:
+        """Raise for a state of another shape."""
+        if hx.size() != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Raise for an input, or a state, that ``forward`` cannot take."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """A state with its batch in another order; None leaves it."""
+        return hx if permutation is None else hx.index_select(1, permutation)
+
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         for name, default in (
@@ -385,6 +424,27 @@ class LSTM(RNNBase):
                 f"For {batched} {input.ndim}-D input, hx and cx should also be {input.ndim}-D but "
                 f"got ({state[0].ndim}-D, {state[1].ndim}-D) tensors"
             )
+
+    def get_expected_cell_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The shape of c for an input: (layers, batch, features)."""
+        layers, batch, _ = self.get_expected_hidden_size(input, batch_sizes)
+        return layers, batch, self.hidden_size
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Raise for an input, or a pair of states, that ``forward`` cannot take."""
+        self.check_input(input, batch_sizes)
+        sizes = self.get_expected_hidden_size, self.get_expected_cell_size
+        for position, size in enumerate(sizes):
+            text = f"Expected hidden[{position}] size {{}}, got {{}}"
+            self.check_hidden_size(hidden[position], size(input, batch_sizes), text)
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """A pair of states with its batch in another order; None leaves it."""
+        if permutation is None:
+            return hx
+        return tuple([part.index_select(1, permutation) for part in hx])
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """As of :class:`RNNBase`, with states that are pairs."""

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from ..lazy import lazy_names
+from ..absent import lacking
 
 __all__ = ["load", "save"]
 
@@ -27,12 +27,16 @@ DEFAULT_PROTOCOL = 2
 _LOCATIONS = ("default_restore_location", "location_tag", "register_package")
 _SAFE = ("add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals")
 _OPTIONS = (
-    "LoadEndianness", "SourceChangeWarning", "get_default_load_endianness",
-    "get_default_mmap_options", "set_default_load_endianness", "set_default_mmap_options",
+    "LoadEndianness", "SourceChangeWarning", "get_crc32_options", "get_default_load_endianness",
+    "get_default_mmap_options", "set_crc32_options", "set_default_load_endianness",
+    "set_default_mmap_options",
 )  # fmt: skip
 
-__getattr__, __dir__ = lazy_names(
+_absent, __getattr__, __dir__ = lacking(
     __name__,
+    "it is a helper of torch's own files; tensors without numbers are those of device='meta'",
+    """check_module_version_greater_or_equal mkdtemp normalize_storage_type skip_data
+    storage_to_tensor_type validate_cuda_device validate_hpu_device""",
     {
         **dict.fromkeys(_LOCATIONS, ".locations"),
         **dict.fromkeys(_SAFE, ".safe"),

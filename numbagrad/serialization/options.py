@@ -8,8 +8,9 @@ import sys
 from typing import Any
 
 __all__ = [
-    "LoadEndianness", "SourceChangeWarning", "get_default_load_endianness",
-    "get_default_mmap_options", "set_default_load_endianness", "set_default_mmap_options",
+    "LoadEndianness", "SourceChangeWarning", "get_crc32_options", "get_default_load_endianness",
+    "get_default_mmap_options", "set_crc32_options", "set_default_load_endianness",
+    "set_default_mmap_options",
 ]  # fmt: skip
 
 
@@ -26,6 +27,7 @@ class LoadEndianness(enum.Enum):
 
 
 _order: LoadEndianness | None = None
+_checksums = True
 #: ``mmap.MAP_PRIVATE`` and ``MAP_SHARED``, which are not there on every system.
 _PRIVATE = getattr(mmap, "MAP_PRIVATE", 2)
 _SHARED = getattr(mmap, "MAP_SHARED", 1)
@@ -46,6 +48,21 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     _order = endianness
+
+
+def get_crc32_options() -> bool:
+    """The last setting of ``set_crc32_options``, True at first."""
+    return _checksums
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Keep whether ``save`` should compute checksums.
+
+    Files have them either way: ``load`` reads them, and tools for zip archives refuse files whose
+    checksums are wrong.
+    """
+    global _checksums
+    _checksums = compute_crc32
 
 
 def get_default_mmap_options() -> int:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from ..absent import absent
 from ..autocast_state import restored
 from ..autocast_state import state as autocast
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
@@ -527,3 +528,8 @@ def _stream_of(index: int) -> Generator:
     if not found:
         raise RuntimeError(f"no device but the CPU has random numbers here: not device {index}")
     return found[0]
+
+
+_REASON = "tensors are on the CPU, and calls that compute nothing are not recorded"
+DefaultDeviceType = absent("torch.utils.checkpoint.DefaultDeviceType", _REASON)
+SAC_IGNORED_OPS = absent("torch.utils.checkpoint.SAC_IGNORED_OPS", _REASON)

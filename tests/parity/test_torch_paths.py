@@ -1,4 +1,4 @@
-"""Every public name of torch's modules is there, raises where it is used, or is on a list."""
+"""Every public module of torch, and every name of one, is there or raises where it is used."""
 
 import importlib
 import importlib.util
@@ -12,12 +12,9 @@ import pytest
 import torch as oracle
 from torch_paths import PATHS
 
-from numbagrad import torch_alias, torch_homes, torch_imports
+from numbagrad import absent_modules, torch_alias, torch_homes, torch_imports
 
 PACKAGE = pathlib.Path(torch_alias.__file__).parent
-LIST = pathlib.Path(__file__).parent / "torch_names_missing.txt"
-#: Public modules of torch that are missing, as importing them says.
-MODULES_LIST = LIST.with_name("torch_modules_missing.txt")
 #: Helpers of files whose public names are elsewhere, which are not there.
 HELPERS = set(
     """
@@ -25,7 +22,6 @@ HELPERS = set(
     trim_sigfig unit_to_english
     """.split()
 )
-MISSING = {tuple(line.split()) for line in LIST.read_text().splitlines() if line[:1] != "#"}
 #: Paths of torch's inside, which have no public names.
 INSIDE = [path for path in PATHS if any(part.startswith("_") for part in path.split("."))]
 
@@ -45,12 +41,7 @@ def names_of(path):
 @pytest.mark.parametrize("path", [path for path in PATHS if path not in INSIDE])
 def test_public_names(path):
     ours = importlib.import_module(path.replace("torch", "numbagrad", 1))
-    missing = {(path, name) for name in names_of(path) if not hasattr(ours, name)}
-    assert missing == {entry for entry in MISSING if entry[0] == path}
-
-
-def test_the_list_of_missing_names_has_no_other_paths():
-    assert {path for path, _ in MISSING} <= set(PATHS)
+    assert not [name for name in names_of(path) if not hasattr(ours, name)]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -93,7 +84,10 @@ def public_modules(name, folders):
 
 def is_there(path):
     """Whether programs can import a path under torch's name."""
-    if torch_alias._is_internal(path) or path.removeprefix("torch.") in torch_alias._ELSEWHERE:
+    if (
+        torch_alias._reason_of(path) is not None
+        or path.removeprefix("torch.") in torch_alias._ELSEWHERE
+    ):
         return True
     file = PACKAGE.joinpath(*path.split(".")[1:])
     if file.with_suffix(".py").exists() or (file / "__init__.py").exists():
@@ -104,9 +98,16 @@ def is_there(path):
         return False
 
 
-def test_every_public_module_is_there_or_listed():
-    missing = [path for path in public_modules("torch", oracle.__path__) if not is_there(path)]
-    assert sorted(missing) == MODULES_LIST.read_text().split()
+def test_every_public_module_can_be_imported_under_torchs_name():
+    assert not [path for path in public_modules("torch", oracle.__path__) if not is_there(path)]
+
+
+def test_modules_that_are_absent_are_modules_of_torch_and_none_of_ours():
+    ours = {path.removeprefix("torch.") for path in public_modules("torch", oracle.__path__)}
+    assert set(absent_modules.REASONS) <= ours
+    for path in absent_modules.REASONS:
+        file = PACKAGE.joinpath(*path.split("."))
+        assert not file.exists() and not file.with_suffix(".py").exists()
 
 
 def test_paths_whose_names_are_elsewhere_have_those_of_torch():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
+from ...absent import absent
 from .. import tensor_interface as interface
 from ..grad_mode import state as grad_mode
 from ..hooks.tensor_hooks import Hooks
@@ -26,7 +27,8 @@ from .once_differentiable import once_differentiable
 from .outputs import keep, refuse_leaves, tuple_of, wrap_output, wrap_outputs
 
 __all__ = [
-    "BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable",
+    "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction",
+    "once_differentiable",
 ]  # fmt: skip
 
 
@@ -266,3 +268,11 @@ class InplaceFunction(Function):
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
+
+
+#: The class of ``Function``, under torch's name.
+FunctionMeta = type(Function)
+
+NestedIOFunction = absent(
+    "torch.autograd.function.NestedIOFunction", "derive from Function, and flatten what is nested"
+)

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from ...absent import absent
 from .. import node as nodes
 from .. import tensor_interface as interface
 from ..engine.walk import Plan
@@ -374,3 +375,15 @@ class _FirstGradient:
             self.seen.add(walk)
         if first:
             self.fn(grad)
+
+
+_REASON = "it is a setting of torch's engine and compiler alone"
+region_activation_memory_budget = absent(
+    "torch.autograd.graph.region_activation_memory_budget", _REASON
+)
+set_override_stale_capture_stream = absent(
+    "torch.autograd.graph.set_override_stale_capture_stream", _REASON
+)
+set_warn_on_accumulate_grad_stream_mismatch = absent(
+    "torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch", _REASON
+)

@@ -96,6 +96,31 @@ class MultiheadAttention(Module):
             if bias is not None:
                 init.xavier_normal_(bias)
 
+    def merge_masks(
+        self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
+    ) -> tuple[Tensor | None, int | None]:
+        """One mask of two, as numbers to be added, and its kind: 1 of keys, 2 of pairs, or None.
+
+        Args:
+            attn_mask: (L, L) or (N * num_heads, L, L), or None.
+            key_padding_mask: (N, L), or None.
+            query: (N, L, embed_dim).
+
+        Returns:
+            The mask of keys itself, or (N, num_heads, L, L); and its kind.
+        """
+        if attn_mask is None:
+            return key_padding_mask, None if key_padding_mask is None else 1
+        batch, length, _ = query.shape
+        if attn_mask.ndim == 3:
+            mask = attn_mask.view(batch, -1, length, length)
+        else:
+            mask = attn_mask.view(1, 1, length, length).expand(batch, self.num_heads, -1, -1)
+        if key_padding_mask is not None:
+            keys = key_padding_mask.view(batch, 1, 1, length)
+            mask = mask + keys.expand(-1, self.num_heads, -1, -1)
+        return mask, 2
+
     def forward(
         self,
         query: Tensor,

@@ -66,6 +66,7 @@ from numbagrad.nn.dropout import Dropout3d as Dropout3d
 from numbagrad.nn.dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from numbagrad.nn.embedding import Embedding as Embedding
 from numbagrad.nn.embedding import EmbeddingBag as EmbeddingBag
+from numbagrad.nn.functional.linear_loss import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from numbagrad.nn.lazy import LazyLinear as LazyLinear
 from numbagrad.nn.lazy import LazyModuleMixin as LazyModuleMixin
 from numbagrad.nn.lazy import _LazyConvolution as __LazyConvolution

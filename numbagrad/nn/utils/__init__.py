@@ -1,6 +1,6 @@
 """Helpers of training: clipping of gradients, parameters as one vector, reparametrizations."""
 
-from ...absent import lacking
+from ...lazy import lazy_names
 from . import parametrizations, parametrize, prune, rnn
 from .clip_grad import (
     clip_grad_norm,
@@ -15,11 +15,11 @@ from .weight_norm import remove_weight_norm, weight_norm
 
 _FUSION = ("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
            "fuse_linear_bn_weights")  # fmt: skip
-_absent, __getattr__, __dir__ = lacking(
+_MEMORY_FORMAT = ("convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format")
+__getattr__, __dir__ = lazy_names(
     __name__,
-    "convert the weights with Tensor.to(memory_format=...)",
-    "convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format",
     {
+        **dict.fromkeys(_MEMORY_FORMAT, ".memory_format"),
         **dict.fromkeys(_FUSION, ".fusion"),
         "fusion": ".fusion",
         "init": ".init",

@@ -7,19 +7,20 @@ hook computes it before each call.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...ops.creation.filled import ones_like, zeros_like
 from ...ops.creation.random import rand, rand_like
+from ...ops.views.join import cat
 from ...tensor import Tensor
 from ..module import Module
 
 __all__ = [
     "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured",
-    "PruningContainer", "RandomStructured", "RandomUnstructured", "custom_from_mask", "identity",
-    "is_pruned", "l1_unstructured", "ln_structured", "random_structured", "random_unstructured",
-    "remove",
+    "PruningContainer", "RandomStructured", "RandomUnstructured", "custom_from_mask",
+    "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured",
+    "random_structured", "random_unstructured", "remove",
 ]  # fmt: skip
 
 
@@ -344,6 +345,53 @@ def ln_structured(
     """Prune the channels of a parameter of the least norm of order ``n``."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
+
+
+def global_unstructured(
+    parameters: Iterable[tuple[Module, str]],
+    pruning_method: Any,
+    importance_scores: Any = None,
+    **kwargs: Any,
+) -> None:
+    """Prune elements of several parameters together: the least scores of all of them go.
+
+    Args:
+        parameters: pairs of a module and the name of its parameter.
+        pruning_method: a subclass of ``BasePruningMethod`` whose ``PRUNING_TYPE`` is
+            "unstructured".
+        importance_scores: by such a pair the scores, of the parameter's shape; its numbers by
+            default.
+        kwargs: arguments of the method, as ``amount``.
+
+    Raises:
+        TypeError: for what is no such method, no pairs, or no dictionary of scores.
+    """
+    if not isinstance(parameters, Iterable):
+        raise TypeError("global_unstructured(): parameters is not an Iterable")
+    pairs = list(parameters)
+    given = {} if importance_scores is None else importance_scores
+    if not isinstance(given, dict):
+        raise TypeError("global_unstructured(): importance_scores must be of type dict")
+    method = pruning_method(**kwargs)
+    if method.PRUNING_TYPE != "unstructured":
+        raise TypeError(
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
+            f"{pruning_method} of type {method.PRUNING_TYPE}"
+        )
+    tensors = [getattr(module, name) for module, name in pairs]
+    before = [
+        getattr(module, f"{name}_mask", ones_like(tensor))
+        for (module, name), tensor in zip(pairs, tensors, strict=True)
+    ]
+    scores = [given.get(pair, tensor) for pair, tensor in zip(pairs, tensors, strict=True)]
+    method._tensor_name = "all"
+    together = PruningContainer(method)
+    mask = together.compute_mask(
+        cat([score.flatten() for score in scores]), cat([part.flatten() for part in before])
+    )
+    parts = mask.split([tensor.numel() for tensor in tensors])
+    for (module, name), tensor, part in zip(pairs, tensors, parts, strict=True):
+        custom_from_mask(module, name, part.view_as(tensor))
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...absent import absent
 from ...autograd.grad_mode import no_grad
 from ...tensor import Tensor
 from .. import functional as F
@@ -137,3 +138,12 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
             del module._state_dict_hooks[key]
             break
     return module
+
+
+_REASON = "files of versions before 1.0 are not converted"
+SpectralNormLoadStateDictPreHook = absent(
+    "torch.nn.utils.spectral_norm.SpectralNormLoadStateDictPreHook", _REASON
+)
+SpectralNormStateDictHook = absent(
+    "torch.nn.utils.spectral_norm.SpectralNormStateDictHook", _REASON
+)
