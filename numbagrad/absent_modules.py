@@ -31,5 +31,5 @@ _BY_REASON = {
     "a worker takes its share of a dataset by torch.utils.data.get_worker_info()": """
         utils.data.backward_compatibility""",
 }
-#: What is said of the names of a module, by its path below torch; of those below it as well.
+#: The reason by the path of a module below torch; it holds for modules below it as well.
 REASONS = {path: reason for reason, paths in _BY_REASON.items() for path in paths.split()}

@@ -223,7 +223,7 @@ ABSENT = {
         "torch.autograd": """
             NestedIOFunction handle_torch_function has_torch_function is_tensor_like""",
         "torch.autograd.function": """
-            AUTOGRAD_FUNCTION_COUNTER FunctionMeta NestedIOFunction custom_function_call""",
+            AUTOGRAD_FUNCTION_COUNTER NestedIOFunction custom_function_call""",
         "torch.autograd.graph": """
             TorchDispatchMode Variable""",
         "torch.utils.checkpoint": """

@@ -231,5 +231,3 @@ class autocast:  # noqa: N801 - torch's name
 autocast_decorator = absent(
     "torch.amp.autocast_mode.autocast_decorator", "autocast(...) decorates functions"
 )
-
-from .custom_function import custom_bwd, custom_fwd  # noqa: E402, F401 - built on it

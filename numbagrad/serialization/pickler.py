@@ -89,7 +89,8 @@ class _Writing:
             return rebuilding.rebuild_parameter, given
         if kind is Tensor and not state:
             return function, arguments
-        if kind is Buffer:
+        if kind is Buffer:  # whose class is Tensor in torch, with this mark
+            kind = Tensor
             state["_is_buffer"] = True
         return rebuilding.rebuild_from_type_v2, (function, kind, arguments, state)
 

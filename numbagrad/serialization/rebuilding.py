@@ -91,6 +91,8 @@ def rebuild_from_type_v2(function: Any, kind: Any, arguments: Any, state: Any) -
     check(isinstance(kind, type) and issubclass(kind, Tensor), "a tensor has a class of tensors")
     check(type(arguments) is tuple, "a function takes a tuple of arguments")
     made: Tensor = function(*arguments)
+    if kind is Tensor and type(state) is dict and state.get("_is_buffer") is True:
+        kind = Buffer
     if type(made) is not kind:
         made = leaf_of_class(kind, made, made.requires_grad)
     return _with_attributes(made, state)

@@ -375,3 +375,15 @@ def test_entries_begin_where_torch_has_them():
         assert name == "archive/data.pkl" or ours.read(name) == theirs.read(name)
     content = written(ng, ng.ones(9))
     assert content.index(ours.read("archive/data/0")) % 64 == 0
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_buffers_go_both_ways_with_weights_only(tmp_path, persistent):
+    for library in (ng, torch):
+        made = library.nn.Buffer(library.arange(3.0), persistent=persistent)
+        library.save([made], tmp_path / library.__name__)
+    for file in ("numbagrad", "torch"):
+        for library in (ng, torch):
+            (found,) = library.load(tmp_path / file)
+            assert isinstance(found, library.nn.Buffer), (file, library.__name__)
+            assert found.tolist() == [0, 1, 2] and found.persistent is persistent

@@ -37,14 +37,14 @@ _score_mod_signature = Any
 
 
 class AuxRequest(NamedTuple):
-    """What ``flex_attention`` returns beside its result."""
+    """A request for more than the result of ``flex_attention``."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What was asked for: (batch, heads, queries) each, or None."""
+    """The answer to an ``AuxRequest``: (batch, heads, queries) each, or None."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None

@@ -386,6 +386,19 @@ def _summed(tensor: Tensor, labels: Labels, kept: set[Any]) -> tuple[Tensor, Lab
     return tensor.sum(dims), [label for label in labels if label in kept]
 
 
+def _has_one(tensor: Tensor, labels: Labels, label: Any) -> bool:
+    return tensor._array.shape[labels.index(label)] == 1
+
+
+def _dropped(tensor: Tensor, labels: Labels, thin: Labels) -> tuple[Tensor, Labels]:
+    """The sum over these labels; where they have one element nothing is added, or converted."""
+    ones = [dim for dim, label in enumerate(labels) if label in thin and tensor.shape[dim] == 1]
+    if ones:
+        tensor = tensor.squeeze(ones)
+        labels = [label for dim, label in enumerate(labels) if dim not in ones]
+    return _summed(tensor, labels, {label for label in labels if label not in thin})
+
+
 def _aligned(tensor: Tensor, labels: Labels, order: Labels) -> Tensor:
     """The dimensions in this order, of size 1 where a label is not the tensor's."""
     own = [label for label in order if label in labels]
@@ -407,6 +420,11 @@ def _multiplied(
     shared = [label for label in a_labels if label in b_labels]
     batch = [label for label in shared if label in kept]
     summed = [label for label in shared if label not in kept]
+    thin = [x for x in summed if _has_one(a, a_labels, x) or _has_one(b, b_labels, x)]
+    if thin:  # nothing is contracted over them: no product of matrices, which takes one dtype
+        a, a_labels = _dropped(a, a_labels, thin)
+        b, b_labels = _dropped(b, b_labels, thin)
+        shared, summed = [[x for x in labels if x not in thin] for labels in (shared, summed)]
     if not summed:
         order = [label for label in kept if label in a_labels or label in b_labels]
         return _aligned(a, a_labels, order) * _aligned(b, b_labels, order), order
