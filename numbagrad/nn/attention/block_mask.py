@@ -176,7 +176,7 @@ def create_block_mask(
     """
     if compute_dq_write_order:
         raise NotImplementedError("create_block_mask: compute_dq_write_order is of torch's kernels")
-    sizes = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+    sizes = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
     partial, whole = _blocks(mask, sizes, separate_full_blocks)
     return _of_blocks(partial, whole, sizes, mask_mod, (Q_LEN, KV_LEN))
@@ -185,13 +185,8 @@ def create_block_mask(
 def _of_blocks(
     partial: Tensor, whole: Tensor | None, sizes: tuple[int, int], mask_mod: Any, lengths: Any
 ) -> BlockMask:
-    return BlockMask.from_kv_blocks(
-        *_ordered(partial),
-        *((None, None) if whole is None else _ordered(whole)),
-        BLOCK_SIZE=sizes,
-        mask_mod=mask_mod,
-        seq_lengths=lengths,
-    )
+    full: tuple[Any, Any] = (None, None) if whole is None else _ordered(whole)
+    return BlockMask.from_kv_blocks(*_ordered(partial), *full, sizes, mask_mod, lengths)
 
 
 #: The tensors of a BlockMask.
@@ -270,9 +265,9 @@ class BlockMask:
             seq_lengths: of queries and keys, whole blocks by default.
             compute_q_blocks: whether the tables by keys are made.
         """
-        sizes = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+        sizes = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
         given = (kv_num_blocks, kv_indices), (full_kv_num_blocks, full_kv_indices)
-        by_keys: list[Tensor | None] = []
+        by_keys: list[Any] = []
         for counts, columns in given:
             if counts is None or columns is None or not compute_q_blocks:
                 by_keys += [None, None]
@@ -281,10 +276,10 @@ class BlockMask:
         if seq_lengths is None:
             rows, columns_ = kv_indices.shape[-2:]
             seq_lengths = rows * sizes[0], columns_ * sizes[1]
-        return cls(
-            seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *by_keys,
-            BLOCK_SIZE=sizes, mask_mod=noop_mask if mask_mod is None else mask_mod,
-        )  # fmt: skip
+        by_queries = kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices
+        mod = noop_mask if mask_mod is None else mask_mod
+        tables: Any = (*by_queries, *by_keys)
+        return cls(*(seq_lengths, *tables, sizes, mod))
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """Lengths, tables, four orders of torch's kernels (None), sizes of blocks and the mask.
@@ -331,14 +326,11 @@ class BlockMask:
                     raise IndexError(f"index {pick} is out of bounds for dimension of size {size}")
                 pick = slice(pick % size, pick % size + 1)
             picks.append(pick)
-        parts = [getattr(self, name) for name in _TABLES[:4]]
-        return BlockMask.from_kv_blocks(
-            *[None if part is None else part[tuple(picks)] for part in parts],
-            BLOCK_SIZE=self.BLOCK_SIZE,
-            mask_mod=self.mask_mod,
-            seq_lengths=self.seq_lengths,
-            compute_q_blocks=self.q_indices is not None,
-        )
+        tables = [getattr(self, name) for name in _TABLES[:4]]
+        parts: Any = [None if table is None else table[tuple(picks)] for table in tables]
+        has_columns = self.q_indices is not None
+        parts += [self.BLOCK_SIZE, self.mask_mod, self.seq_lengths, has_columns]
+        return BlockMask.from_kv_blocks(*parts)
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
         """The mask of fewer queries and keys, or of as many as its blocks hold."""
@@ -346,13 +338,15 @@ class BlockMask:
             -(-length // size)
             for length, size in zip((new_q_len, new_kv_len), self.BLOCK_SIZE, strict=True)
         ]
-        kept = [
-            None if counts is None else _dense(counts, blocks)[..., :rows, :columns].bool()
-            for counts, blocks in (
-                (self.kv_num_blocks, self.kv_indices),
-                (self.full_kv_num_blocks, self.full_kv_indices),
-            )
-        ]
+        kept: list[Any] = []
+        for counts, blocks in (
+            (self.kv_num_blocks, self.kv_indices),
+            (self.full_kv_num_blocks, self.full_kv_indices),
+        ):
+            if counts is None or blocks is None:
+                kept.append(None)
+            else:
+                kept.append(_dense(counts, blocks)[..., :rows, :columns].bool())
         lengths = (new_q_len, new_kv_len)
         return _of_blocks(kept[0], kept[1], self.BLOCK_SIZE, self.mask_mod, lengths)
 
