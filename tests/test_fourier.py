@@ -194,3 +194,13 @@ def test_a_line_without_a_number_leaves_the_others_as_they_are() -> None:
     x[3, 2] = float("nan")
     for made in (torch.fft.rfft(x), torch.fft.fft(x), torch.fft.irfft(torch.fft.rfft(x))):
         assert made.isnan().any(1).nonzero().flatten().tolist() == [3]
+
+
+@pytest.mark.parametrize("size", [2, 4, 6, 8, 10, 12, 100, 128, 250, 256, 1000])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_first_and_the_middle_of_a_real_transform_are_real(size, dtype):
+    # A phase of such an element would be pi or -pi by the sign of a rounding error.
+    x = torch.tensor(np.random.default_rng(size).standard_normal((40, size)), dtype=dtype)
+    for found in (torch.fft.rfft(x), torch.fft.rfft(x.T, dim=0).T):
+        ends = found.imag[:, [0, -1]].numpy()
+        assert not ends.any() and not np.signbit(ends).any()

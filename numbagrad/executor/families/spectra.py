@@ -65,8 +65,14 @@ def _table(size: int, factor: float, real: np.dtype[Any], halved: bool) -> Array
 
 
 def _powers(turns: Array) -> Array:
-    """Cosine and sine of turns of the circle, the other way round."""
-    return np.stack([np.cos(2 * np.pi * turns), -np.sin(2 * np.pi * turns)], -1).ravel()
+    """Cosine and sine of turns of the circle, the other way round.
+
+    Those of quarters of a turn are exact, so that the middle of a transform of real numbers is.
+    """
+    cosines, sines = np.cos(2 * np.pi * turns), -np.sin(2 * np.pi * turns)
+    cosines[turns % 0.5 == 0.25] = 0
+    sines[turns % 0.5 == 0] = 0
+    return np.stack([cosines, sines], -1).ravel()
 
 
 def has_kernels(array: Array, dim: int, size: int, halved: bool = False) -> bool:
