@@ -172,3 +172,19 @@ ERRORS = [
 @pytest.mark.parametrize("number", range(len(ERRORS)))
 def test_errors_have_the_text_of_torch(number):
     assert message(numbagrad, ERRORS[number]) == message(torch, ERRORS[number])
+
+
+@pytest.mark.parametrize("sizes", [(3, None, None), (None, None, 2), (None, None, None)])
+def test_means_of_parts_are_new_and_in_c_order(sizes):
+    for rank in (2, 3):
+        found = []
+        for lib in (numbagrad, torch):
+            x = lib.arange(2 * 4**rank, dtype=lib.float64).reshape(2, 1, *(4,) * rank)
+            x.requires_grad_()
+            made = getattr(lib.nn.functional, f"adaptive_avg_pool{rank}d")(x, sizes[-rank:])
+            assert made.data_ptr() != x.data_ptr()
+            assert made.is_contiguous()
+            name = made.grad_fn.name()
+            (gradient,) = lib.autograd.grad((made * made).sum(), x)
+            found.append((made.tolist(), gradient.tolist(), name))
+        assert found[0] == found[1]

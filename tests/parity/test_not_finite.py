@@ -160,3 +160,47 @@ def _gradient(t, function, factors, upstream):
     made = function(t, x)
     weights = t.tensor(upstream, dtype=t.float64)
     return t.autograd.grad(made, x, weights if made.dim() else weights[0])[0].numpy()
+
+
+RESAMPLED = {
+    **{
+        f"adaptive_avg_pool{rank}d": (
+            rank, lambda t, x, rank=rank: getattr(t.nn.functional, f"adaptive_avg_pool{rank}d")(
+                x, (3, 5, 2)[:rank])
+        ) for rank in (1, 2, 3)
+    },
+    **{
+        f"{mode} {rank}": (
+            rank, lambda t, x, mode=mode, rank=rank: t.nn.functional.interpolate(
+                x, (3, 9, 2)[:rank], mode=mode)
+        ) for mode, rank in (
+            ("area", 2), ("nearest", 2), ("linear", 1), ("bilinear", 2), ("bicubic", 2),
+            ("trilinear", 3),
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("name", RESAMPLED)
+def test_what_is_not_finite_stays_in_its_part(name, number):
+    """Elsewhere images and gradients are those of torch, which may spread it further than we do."""
+    rank, function = RESAMPLED[name]
+    generator = np.random.default_rng(rank)
+    for turn in range(8):
+        values = generator.normal(size=(2, 2, *(4, 6, 5)[:rank]))
+        weights = generator.normal(size=(2, 2, *(3, 9, 2)[:rank]))
+        if "adaptive" in name:
+            weights = generator.normal(size=(2, 2, *(3, 5, 2)[:rank]))
+        changed = values if turn % 2 else weights
+        changed.reshape(-1)[generator.integers(changed.size)] = number
+        found = []
+        for t in (ng, torch):
+            x = t.tensor(values, requires_grad=True)
+            made = function(t, x)
+            (gradient,) = t.autograd.grad(made, x, t.tensor(weights))
+            found.append([made.detach().numpy(), gradient.numpy()])
+        for ours, theirs in zip(*found, strict=True):
+            same = np.isclose(ours, theirs, equal_nan=True)
+            assert (same | (np.isnan(theirs) if "adaptive" not in name else False)).all()
+            assert np.isfinite(ours).any()

@@ -290,3 +290,19 @@ def test_entries_without_elements_are_not_compared(name):
     for library in (numbagrad, torch):
         with pytest.raises(RuntimeError, match="0 sized dimensions"):
             getattr(library, name)(library.zeros(3, 0), dim=0)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("leading", [(), (2,), (2, 3), (0, 2)])
+@pytest.mark.parametrize("features", [(0, 4), (3, 0), (0, 0)])
+def test_linear_maps_of_no_features(features, leading, bias):
+    found = []
+    for library in (numbagrad, torch):
+        weight = library.ones(*reversed(features), requires_grad=True)
+        x = library.ones(*leading, features[0], requires_grad=True)
+        offset = library.arange(features[1] * 1.0).requires_grad_() if bias else None
+        made = library.nn.functional.linear(x, weight, offset)
+        made.sum().backward()
+        leaves = [x, weight] + [offset] * bias
+        found.append((tuple(made.shape), made.tolist(), [leaf.grad.tolist() for leaf in leaves]))
+    assert found[0] == found[1]

@@ -119,14 +119,17 @@ def bands_of(matrix: Array) -> Bands:
 
 
 def weighted(array: Array, dim: int, bands: Bands) -> Array:
-    """The matrix of the bands times every line of a dimension."""
+    """The matrix of the bands times every line of a dimension: float32 and float64."""
+    where = foreign(array)
     count, taps = bands.weights.shape
-    made = new_array(with_sizes(array.shape, dim, count), array.dtype)
+    made = new_array(with_sizes(array.shape, dim, count), array.dtype, where)
     outer, size, inner = around(array.shape, dim)
     kernel = _kernel(f"weigh_{name_of(array.dtype)}", "weighted")
+    grain = max(_GRAIN // max(inner * taps, 1), 1)
+    weights, spans = constant(bands.weights, where), constant(bands.spans, where)
     kernel(
-        outer * count, max(_GRAIN // (inner * taps), 1), made, in_c_order(array),
-        constant(bands.weights), constant(bands.spans), size, count, inner, taps, int(bands.pairs),
+        outer * count, grain, made, in_c_order(array), weights, spans, size, count, inner, taps,
+        int(bands.pairs),
     )  # fmt: skip
     return made
 

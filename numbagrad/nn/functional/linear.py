@@ -6,6 +6,7 @@ Called by users and by the layers of ``nn/linear.py``; the product with its bias
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...dispatch import layers
@@ -87,7 +88,8 @@ def _of_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and "
             f"{w.shape[1]}x{w.shape[0]})"
         )
-    flat = operators.linear_2d(bias, input.reshape(-1, x.shape[-1]), weight)
+    rows = input.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    flat = operators.linear_2d(bias, rows, weight)
     return flat.view(*x.shape[:-1], w.shape[0])
 
 
@@ -97,9 +99,10 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     one_dtype("bilinear", input1, input2=input2, weight=weight)
     outputs, first, second = weight._array.shape
     leading = input1._array.shape[:-1]
-    x1, x2 = input1.reshape(-1, first), input2.reshape(-1, second)
+    rows = math.prod(leading)
+    x1, x2 = input1.reshape(rows, first), input2.reshape(rows, second)
     middle = x1.matmul(weight.transpose(0, 1).reshape(first, outputs * second))
-    products = middle.reshape(-1, outputs, second) * x2.unsqueeze(1)
+    products = middle.reshape(rows, outputs, second) * x2.unsqueeze(1)
     made = products.sum(-1, dtype=products.dtype)
     made = made.reshape(*leading, outputs)
     return made if bias is None else made + bias
@@ -125,12 +128,3 @@ def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor
             "bilinear(): bias size does not match weight size: got shape "
             f"{list(bias._array.shape)} but expected {[sizes[0]]}"
         )
-
-
-def along(input: Tensor, axis: int, matrix: Tensor) -> Tensor:
-    """A matrix (m, n) times every line of one dimension of size n; ``axis`` is negative."""
-    if axis == -1:
-        return input @ matrix.t()
-    if axis == -2:
-        return matrix @ input
-    return (input.transpose(axis, -1) @ matrix.t()).transpose(axis, -1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from ...backend import foreign
 from ...dispatch.policies import autocasts
 from ...dtype import iinfo
 from ...executor.families import indexing
+from ...executor.families import interpolation as resampling
 from ...executor.families import pooling as executor
 from ...executor.memory.arrays import constant_beside
 from ...half_precision import converted
@@ -30,7 +32,6 @@ from ...transforms.tangents import multilinear
 from ...type_names import type_name
 from .activation import relu
 from .checks import refuse_kinds, require_elements
-from .linear import along
 from .windows import IMAGES, LINES, VOLUMES, Windows, named, per_dimension
 
 __all__ = [
@@ -348,6 +349,12 @@ def _avg_pool(
     inputs = _batched(rank, input, f"avg_pool{rank}d")
     require_elements(f"avg_pool{rank}d", inputs, 1)
     sizes = tuple(inputs._array.shape[2:])
+    # Of three dimensions torch wants a whole window, however much padding there is.
+    if rank == 3 and any(map(operator.lt, sizes, windows.kernel)):
+        raise RuntimeError(
+            f"avg_pool3d(): input of size {list(sizes)} is smaller than the kernel of size "
+            f"{list(windows.kernel)}"
+        )
     geometry = _Geometry(windows, sizes, _counts(windows, inputs, ceil_mode))
     sums = _window_sums(inputs, geometry)
     # Means of integers are integers, as of C.
@@ -485,29 +492,71 @@ def _is_length(value: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def _weights_of_parts(size: int, count: int, kind: Any) -> Array:
-    """The matrix (count, size) of means of parts."""
+def _bands_of_parts(size: int, count: int, kind: Any, adjoint: bool) -> resampling.Bands:
+    """The matrix (count, size) of means of parts, or its transpose, by what is not zero in it.
+
+    A product with all of it would spread an infinity of one part over all others.
+    """
     weights = np.zeros((count, size))
     for row, start, end in zip(weights, *_parts(size, count), strict=True):
         row[start:end] = 1 / (end - start)
-    return converted(weights, kind)
+    weights = converted(weights, kind)
+    return resampling.bands_of(weights.T if adjoint else weights)
+
+
+def _means(array: Array, counts: tuple[int, ...], adjoint: bool) -> Array:
+    """Means of ``counts`` parts of the dimensions from the third on, or the adjoint from these."""
+    for dim in reversed(range(2, array.ndim)):
+        size, count = array.shape[dim], counts[dim - 2]
+        bands = _bands_of_parts(*(count, size) if adjoint else (size, count), array.dtype, adjoint)
+        array = resampling.weighted(array, dim, bands)
+    return array
+
+
+@functools.cache
+def _averaging(rank: int) -> TensorOperator:
+    """Means of parts (N, C, *counts) of ``rank`` dimensions, by torch's name of the node."""
+    adjoint = TensorOperator(
+        "adaptive_avg_pool_backward",
+        lambda grad_output, sizes: _means(grad_output, sizes, True),
+        {
+            "grad_output": lambda grad, grad_output_shape: means(grad, grad_output_shape[2:]),
+            "sizes": None,  # type: ignore[dict-item]
+        },
+        grad_fn=f"AdaptiveAvgPool{rank}DBackwardBackward0",
+        batch=folded,
+        tangent=multilinear,
+        portable=True,
+    )
+    means = TensorOperator(
+        "adaptive_avg_pool",
+        lambda input, counts: _means(input, counts, False),
+        {
+            "input": lambda grad, input_shape: adjoint(grad, input_shape[2:]),
+            "counts": None,  # type: ignore[dict-item]
+        },
+        grad_fn=f"AdaptiveAvgPool{rank}DBackward0",
+        batch=folded,
+        tangent=multilinear,
+        portable=True,
+    )
+    return means
 
 
 def adaptive_avg_pool(rank: int, input: Tensor, output_size: Any) -> Tensor:
     """The means of parts of the last ``rank`` dimensions."""
     name = f"adaptive_avg_pool{rank}d"
     counts = _output_sizes(name, rank, input, output_size)
-    _batched(rank, input, name)
+    inputs = _batched(rank, input, name)
     require_elements(name, input, 1 if rank == 3 else input._array.ndim - rank)
     if max(counts) == 1:
         return input.mean(list(range(-rank, 0)), keepdim=True)
-    for axis, count in zip(range(-rank, 0), counts, strict=True):
-        size = input._array.shape[axis]
-        if count == size:
-            continue
-        weights = _weights_of_parts(size, count, input._array.dtype)
-        input = along(input, axis, new_tensor(constant_beside(input._array, weights)))
-    return input
+    refuse_kinds(name, input, "biuc")
+    if rank == 1:  # as an image of one line, by torch's nodes
+        made: Tensor = _averaging(2)(inputs.unsqueeze(-2), (1, *counts)).squeeze(-2)
+    else:
+        made = _averaging(rank)(inputs, counts)
+    return made if inputs is input else made.squeeze(0)
 
 
 def _means_of_parts(rank: int, shapes: str) -> Callable[..., Tensor]:

@@ -21,12 +21,11 @@ from ...executor.families import indexing
 from ...executor.families import interpolation as nearest
 from ...executor.memory.arrays import constant_beside, filled_like
 from ...ops.operators.tensor_operator import TensorOperator
-from ...tensor import Tensor, new_tensor
+from ...tensor import Tensor
 from ...transforms.batching import folded
 from ...transforms.tangents import multilinear
 from ...type_names import type_name
 from .checks import refuse_kinds, require_elements
-from .linear import along
 from .pooling import adaptive_avg_pool
 
 __all__ = [
@@ -380,12 +379,7 @@ def _resampled(array: Array, grid: Grid, adjoint: bool) -> Array:
     # A line of the last dimension is read element by element: as long as there are few.
     grows = (math.prod(grid.counts) > math.prod(grid.sizes)) != adjoint
     for dim in reversed(range(rank)) if grows else range(rank):
-        if nearest.has_kernels(array):
-            array = nearest.weighted(array, dim + 2, _bands(grid, dim, array.dtype, adjoint))
-            continue
-        matrix = _weights(grid, grid.sizes[dim], grid.counts[dim], grid.steps()[dim], array.dtype)
-        matrix = constant_beside(array, matrix.T if adjoint else matrix)
-        array = along(new_tensor(array), dim - rank, new_tensor(matrix))._array
+        array = nearest.weighted(array, dim + 2, _bands(grid, dim, array.dtype, adjoint))
     return array
 
 
