@@ -276,7 +276,7 @@ def col2im(columns: Tensor, geometry: Any) -> Tensor:
 @composed
 def adaptive_max_pool(array: Tensor, counts: tuple[int, ...]) -> Tensor:
     """Flat indices of the largest elements of parts, cut one dimension after another."""
-    from ..nn.functional.pooling import _parts
+    from ..nn.functional.adaptive_pooling import _parts
 
     sizes = array.shape[2:]
     where = _torch.arange(math.prod(sizes), device=array.device).reshape(sizes).expand(array.shape)

@@ -8,6 +8,7 @@ from ...lazy import lazy_names
 from ...ops.arguments.check import check_namespace
 from ...ops.arguments.check import public_function as _public_function
 from .activation import *
+from .adaptive_pooling import *
 from .attention import *
 from .class_loss import *
 from .columns import *

@@ -25,8 +25,8 @@ from ...tensor import Tensor
 from ...transforms.batching import folded
 from ...transforms.tangents import multilinear
 from ...type_names import type_name
+from .adaptive_pooling import adaptive_avg_pool
 from .checks import refuse_kinds, require_elements
-from .pooling import adaptive_avg_pool
 
 __all__ = [
     "channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample",

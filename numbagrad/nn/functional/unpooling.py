@@ -23,16 +23,9 @@ from ...tensor import Tensor
 from ...transforms.batching import folded
 from ...transforms.levels import is_transformed
 from ...type_names import type_name
+from .adaptive_pooling import adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d
 from .checks import refuse_kinds, require_elements
-from .pooling import (
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-    taken,
-)
+from .pooling import max_pool1d, max_pool2d, max_pool3d, taken
 from .windows import IMAGES, LINES, VOLUMES, named, per_dimension
 
 __all__ = [
