@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 #: Operators whose forward runs so as it is, by the names of their definitions.
 NAMES = frozenset(
     """fft_c2c fft_c2r fft_r2c geqrf linalg_cholesky_ex linalg_cross linalg_eig linalg_eigh
-    linalg_inv_ex linalg_lstsq linalg_qr linalg_solve_ex linalg_solve_triangular linalg_svd
-    special_chebyshev_polynomial_t special_chebyshev_polynomial_u special_chebyshev_polynomial_v
-    special_chebyshev_polynomial_w special_hermite_polynomial_h special_hermite_polynomial_he
-    special_laguerre_polynomial_l special_legendre_polynomial_p
-    special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u
-    special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w""".split()
+    linalg_inv_ex linalg_lstsq linalg_qr linalg_solve_ex linalg_solve_triangular
+    linalg_svd""".split()
 )
 
 #: Operators whose forward the library refused in this process: the host ran it.
