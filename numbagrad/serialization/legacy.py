@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from . import rebuilding
 from .storages import StoredMemory, elements_of, swapped
 from .values import check
 
@@ -103,10 +104,14 @@ def load(
     if type(machine) is not dict:
         raise pickle.UnpicklingError("the file says nothing of the machine that wrote it")
     storages = _Storages(restore, len(content))
-    found, position = read(position, storages.load)
-    keys, position = read(position, None)
+    with rebuilding.before_storages() as waiting:
+        found, end = read(position, storages.load)
+    keys, end = read(end, None)
     is_little = machine.get("little_endian", True) is not False
-    return found, storages.fill(content, position, keys, is_little)
+    end = storages.fill(content, end, keys, is_little)
+    if waiting:
+        found, _ = read(position, storages.load)
+    return found, end
 
 
 __all__ = ["MAGIC", "load"]

@@ -7,7 +7,10 @@ calls; ``torch_names.py`` says under which names of torch they are found.
 from __future__ import annotations
 
 import _codecs
+import contextlib
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from ..backend import backend_for
@@ -107,13 +110,38 @@ def layout_of_name(name: Any) -> Any:
     return _LAYOUTS[name]
 
 
+#: The layouts of tensors that are not made, as their storages are not read.
+_WAITING: ContextVar[list[Any] | None] = ContextVar("sparse tensors without storages", default=None)
+
+
+@contextlib.contextmanager
+def before_storages() -> Iterator[list[Any]]:
+    """A first reading of a file whose storages come last, and the layouts of its sparse tensors.
+
+    Places are copied and checked as they are made, which is possible in a second reading only.
+    """
+    waiting: list[Any] = []
+    token = _WAITING.set(waiting)
+    try:
+        yield waiting
+    finally:
+        _WAITING.reset(token)
+
+
 def rebuild_sparse_tensor(kind: Any, data: Any) -> Tensor:
-    """A sparse tensor of its places, its values and its size, which are checked."""
+    """A sparse tensor of its places, its values and its size, which are checked.
+
+    In :func:`before_storages` the values stand for it.
+    """
     check(kind is sparse_coo or kind is sparse_csr, "a sparse tensor is of the layout COO or CSR")
     check(type(data) is tuple and len(data) in (3, 4), "a sparse tensor has places and values")
     *tensors, size = data[:3] if kind is sparse_coo else data
     check(all(isinstance(each, Tensor) for each in tensors), "places and values are tensors")
     check(isinstance(size, tuple) and all(type(x) is int for x in size), "a size has integers")
+    if (waiting := _WAITING.get()) is not None:
+        waiting.append(kind)
+        values: Tensor = tensors[-1]
+        return values
     return _sparse_tensor(kind, (*tensors, size), data[3:] == (True,))
 
 
@@ -169,6 +197,8 @@ def _view(
         size = tuple(size)
     array = storage.array(dtype, offset, size, stride)
     made = rebuilt(Tensor, array, new_version_cell(), False, {})
+    if storage.backend is None and array.nbytes != storage.held.nbytes:
+        made._memory = storage.held
     for flag, function in (("conj", Tensor.conj), ("neg", Tensor._neg_view)):
         if _has(metadata, flag):
             made = function(made)
@@ -197,7 +227,8 @@ def _with_attributes(made: Any, state: Any) -> Any:
 
 
 __all__ = [
-    "TENSORS", "encoded", "layout_of_name", "rebuild_from_type_v2", "rebuild_parameter",
+    "TENSORS", "before_storages", "encoded", "layout_of_name", "rebuild_from_type_v2",
+    "rebuild_parameter",
     "rebuild_parameter_with_state", "rebuild_sparse_tensor", "rebuild_tensor",
     "rebuild_tensor_v2", "rebuild_tensor_v3",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from ..dtype import bfloat16
 from ..dtype import dtype as DType
 from ..executor import capture
 from ..torch_homes import module_here
-from .leaves import memory_of
+from .leaves import memory_of, with_own_memory
 from .sparse_array import SparseArray
 from .state import new_version_cell, under_transformation
 
@@ -138,7 +138,8 @@ def leaf_of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any
             "are sparse: let their values be a parameter"
         )
     alias = tensor_interface.alias(source)
-    return rebuilt(cls, alias._array, alias._version_cell, requires_grad, {})
+    made = rebuilt(cls, alias._array, alias._version_cell, requires_grad, {})
+    return with_own_memory(source, made)
 
 
 def _attributes(tensor: Tensor) -> dict[str, Any]:

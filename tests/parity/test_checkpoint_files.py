@@ -55,6 +55,12 @@ def _attributes(module):
     return [marked, frozen, plain, module.nn.Parameter(module.eye(2))]
 
 
+def _sparse(module):
+    places = module.tensor([[0, 1, 1], [2, 0, 2]])
+    made = module.sparse_coo_tensor(places, module.tensor([3.0, 4.0, 5.0]), (2, 4))
+    return {"coo": made, "csr": made.to_sparse_csr(), "again": [made]}
+
+
 #: What is saved, by a function of the module that makes it: in both libraries the same.
 OBJECTS = {
     **{
@@ -83,6 +89,9 @@ OBJECTS = {
         memory_format=module.channels_last
     ),
     "conjugated": lambda module: module.tensor([1 + 2j, 3 - 1j]).conj(),
+    "sparse": _sparse,
+    "a parameter of a part": lambda module: (
+        lambda x: [x, x[1:].detach(), module.nn.Parameter(x[2:5])])(module.arange(9.0)),
     "no dimensions": lambda module: [module.tensor(2.5), module.tensor(True), module.tensor([])],
     "buffers": lambda module: module.nn.BatchNorm2d(3).state_dict(),
 }  # fmt: skip
@@ -90,14 +99,17 @@ OBJECTS = {
 
 def described(value):
     """An object of either library in words that both have."""
+    if isinstance(value, (ng.Tensor, torch.Tensor)) and str(value.layout) != "torch.strided":
+        return str(value.layout), str(value.dtype), value.to_dense().tolist()
     if isinstance(value, (ng.Tensor, torch.Tensor)):
-        own = {k: described(v) for k, v in vars(value).items()} if vars(value) else {}
+        own = {k: described(v) for k, v in vars(value).items() if k != "_memory"}
         numbers = value.detach().tolist()
         stride = value.stride() if value.numel() and min(value.stride(), default=1) else None
         kind = "Parameter" if isinstance(value, (ng.nn.Parameter, torch.nn.Parameter)) else "Tensor"
         return (
             kind, str(value.dtype), tuple(value.shape), stride, value.requires_grad,
             value.is_leaf, str(value.device), numbers, own,
+            value.storage_offset() if value.numel() else 0,
         )  # fmt: skip
     if isinstance(value, dict):
         kind = "OrderedDict" if isinstance(value, OrderedDict) else "dict"
@@ -387,3 +399,13 @@ def test_buffers_go_both_ways_with_weights_only(tmp_path, persistent):
             (found,) = library.load(tmp_path / file)
             assert isinstance(found, library.nn.Buffer), (file, library.__name__)
             assert found.tolist() == [0, 1, 2] and found.persistent is persistent
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("new_format", [True, False])
+def test_places_beyond_a_sparse_tensor_raise(new_format, weights_only):
+    places = torch.tensor([[0, 9], [2, 0]])
+    made = torch.sparse_coo_tensor(places, torch.ones(2), (2, 4), check_invariants=False)
+    content = written(torch, made, _use_new_zipfile_serialization=new_format)
+    with pytest.raises(pickle.UnpicklingError, match="found index 9"):
+        ng.load(io.BytesIO(content), weights_only=weights_only)
