@@ -11,6 +11,7 @@ import pytest
 import numbagrad as torch
 from numbagrad import nn, optim
 from numbagrad.compiling import CompileError
+from numbagrad.compiling.captured_function import SIZES_AT_ONCE
 from numbagrad.executor.mode import NATIVE
 
 F = nn.functional
@@ -154,6 +155,25 @@ def test_sizes_are_planned_anew():
         x = torch.randn(4, size)
         np.testing.assert_allclose(step(x).numpy(), (x.softmax(-1) * 2).numpy(), rtol=1e-5)
     assert len(programs(step)) == (0 if not NATIVE else 3)
+
+
+def test_sizes_that_do_not_return_are_not_compiled():
+    weight = torch.arange(8.0).reshape(4, 2).requires_grad_()
+
+    @torch.compile
+    def step(x, factor=1.0):
+        return ((x @ weight).relu() * 2 + factor).exp().sum()
+
+    for size in range(1, 21):
+        x = torch.full((size, 4), 1 / size)
+        assert step(x).item() == pytest.approx(step._function(x).item(), rel=1e-6)
+    assert len(programs(step)) == SIZES_AT_ONCE * NATIVE
+    step(torch.ones(2, 3, 4))  # of another rank
+    assert len(programs(step)) == (SIZES_AT_ONCE + 1) * NATIVE
+    for _ in range(2):
+        for size in range(1, 21):
+            step(torch.ones(size, 4))
+    assert len(programs(step)) == 21 * NATIVE
 
 
 def test_a_flag_that_changes_is_seen():

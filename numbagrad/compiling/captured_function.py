@@ -49,6 +49,11 @@ PATIENCE = 8
 SETTLED = 3
 #: Signatures of one function after which compile() asks whether something is wrong.
 MANY_SIGNATURES = 64
+#: Signatures that differ in sizes alone and are compiled at their first call; others like them are
+#: compiled at their second, as in a run whose sizes change from call to call most never return.
+SIZES_AT_ONCE = 8
+#: Signatures of which is known that they came once.
+_MOST_SEEN = 4096
 
 
 class _Latest(NamedTuple):
@@ -115,6 +120,8 @@ class CapturedFunction:
         #: By signature the kernels that other processes compile; until then calls run uncompiled.
         self._awaited: dict[Any, frozenset[str]] = {}
         self._states = States()
+        #: Signatures that came once and are compiled if they come again.
+        self._seen: set[Any] = set()
         #: The places of numbers among the arguments whose values calls looked at.
         self._looked_at: dict[Any, set[int]] = {}
         #: Whether a call was seen to record a walk of a graph, to differentiate its gradients.
@@ -270,9 +277,24 @@ class CapturedFunction:
         """Whether another program would be worth its memory."""
         known = self._programs.get(key)
         if known is None:
-            return len(self._programs) < MANY_SIGNATURES
+            return len(self._programs) < MANY_SIGNATURES and self._returns(key)
         same = [each for each in known if each.numbers.hold(leaves)]
         return len(same) < PATIENCE and len(known) < MANY_SIGNATURES
+
+    def _returns(self, key: Any) -> bool:
+        """Whether a new signature came before, or need not have, as few differ from it in sizes."""
+        if len(self._programs) < SIZES_AT_ONCE:
+            return True
+        form = _form_of(key)
+        if sum([_form_of(each) == form for each in self._programs]) < SIZES_AT_ONCE:
+            return True
+        if key in self._seen:
+            self._seen.remove(key)
+            return True
+        if len(self._seen) == _MOST_SEEN:
+            self._seen.clear()
+        self._seen.add(key)
+        return False
 
     def _awaits(self, key: Any) -> bool:
         """Whether kernels of the next program are still being compiled by other processes."""
@@ -392,6 +414,13 @@ def _signatures(leaves: list[Any]) -> list[Any]:
     return found
 
 
+def _form_of(key: Any) -> list[Any]:
+    """What a key has but for the sizes of tensors."""
+    return [
+        (len(part.shape), *part[2:]) if isinstance(part, _TensorSignature) else part for part in key
+    ]
+
+
 #: Types of which equal values are the same.
 _EQUAL = frozenset(map(id, (bool, int, str, bytes, dtype, device)))
 
@@ -411,13 +440,26 @@ class Identity:
         return id(self._value)
 
 
+class _TensorSignature(NamedTuple):
+    """What a program holds for of a tensor."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    kind: type
+    dtype: Any
+    requires_grad: bool
+    is_leaf: bool
+    is_inference: bool
+    extras: tuple[Identity, ...]
+
+
 def _signature(leaf: Any) -> Any:
     """The signature of an argument."""
     if is_a(leaf, Tensor):
         array = leaf._array
         extras = extras_of(leaf)
-        return (
-            type(leaf), array.shape, array.strides, array.dtype, leaf._requires_grad,
+        return _TensorSignature(
+            array.shape, array.strides, type(leaf), array.dtype, leaf._requires_grad,
             leaf._producer is None, leaf.is_inference(), tuple(map(Identity, extras)),
         )  # fmt: skip
     if is_free(leaf):
