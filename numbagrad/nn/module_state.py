@@ -40,6 +40,27 @@ class IncompatibleKeys(_Keys):
     __str__ = __repr__
 
 
+def _copy(own: Tensor, given: Tensor, key: str) -> str:
+    """Copy one tensor of a state; returns why it could not be, or an empty text."""
+    if own.is_meta and not given.is_meta:
+        warnings.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in "
+            "the current model, which is a no-op. (Did you mean to pass `assign=True` to assign "
+            "items in the state dictionary to their corresponding key in the module instead of "
+            "copying them in place?)",
+            stacklevel=5,
+        )
+    try:
+        own.copy_(given)
+    except (RuntimeError, NotImplementedError) as error:
+        return (
+            f'While copying the parameter named "{key}", whose dimensions in the model are '
+            f"{own.shape} and whose dimensions in the checkpoint are {given.shape}, an exception "
+            f"occurred : {error.args}."
+        )
+    return ""
+
+
 class ModuleState:
     """Saving and loading of a Module's parameters and persistent buffers."""
 
@@ -231,7 +252,7 @@ class ModuleState:
             )
         with no_grad():
             if not assign:
-                own.copy_(given)
+                return _copy(own, given, key)
             elif isinstance(own, Parameter) and not isinstance(given, Parameter):
                 setattr(self, name, Parameter(given, own.requires_grad))
             else:

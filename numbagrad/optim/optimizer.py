@@ -91,6 +91,10 @@ class Optimizer:
     _optimizer_load_state_dict_post_hooks: OrderedDict[int, Any]
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        if defaults.get("fused") and defaults.get("differentiable"):
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if defaults.get("fused") and defaults.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         if defaults.get("differentiable"):
             raise NotImplementedError(
                 f"{type(self).__name__}: differentiable=True is not supported; write the update in "

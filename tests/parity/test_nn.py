@@ -553,3 +553,16 @@ MODULE_METHODS = [
 def test_signatures_of_modules(name):
     ours, theirs = getattr(numbagrad.nn.Module, name), getattr(torch.nn.Module, name)
     assert parameters(ours) == parameters(theirs)
+
+
+def test_states_of_and_for_the_device_meta():
+    found = []
+    for lib in (numbagrad, torch):
+        layer = lib.nn.Linear(2, 2, device="meta")
+        with pytest.warns(UserWarning, match="which is a no-op") as warned:
+            layer.load_state_dict(lib.nn.Linear(2, 2).state_dict())
+        with pytest.raises(RuntimeError, match="Cannot copy out of meta tensor; no data!") as error:
+            lib.nn.Linear(2, 2).load_state_dict(layer.state_dict())
+        lines = [line.partition("an exception")[0] for line in str(error.value).split("\n")]
+        found.append(([str(each.message) for each in warned], lines))
+    assert found[0] == found[1]

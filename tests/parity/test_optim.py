@@ -354,3 +354,15 @@ def test_a_complex_parameter_is_updated_as_a_pair_of_real_ones(name, options):
             optimizer.step()
         found.append(parameter.detach().numpy())
     np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("other", ["foreach", "differentiable"])
+@pytest.mark.parametrize("name", ["Adagrad", "Adam", "AdamW", "SGD"])
+def test_choices_that_exclude_each_other(name, other):
+    texts = []
+    for lib in (numbagrad, torch):
+        weight = lib.zeros(2, requires_grad=True)
+        with pytest.raises(RuntimeError) as raised:
+            getattr(lib.optim, name)([weight], lr=0.1, fused=True, **{other: True})
+        texts.append(str(raised.value))
+    assert texts[0] == texts[1]
