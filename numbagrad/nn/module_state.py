@@ -44,8 +44,8 @@ def _copy(own: Tensor, given: Tensor, key: str) -> str:
     """Copy one tensor of a state; returns why it could not be, or an empty text."""
     if own.is_meta and not given.is_meta:
         warnings.warn(
-            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in "
-            "the current model, which is a no-op. (Did you mean to pass `assign=True` to assign "
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter "
+            "in the current model, which is a no-op. (Did you mean to pass `assign=True` to assign "
             "items in the state dictionary to their corresponding key in the module instead of "
             "copying them in place?)",
             stacklevel=5,
