@@ -415,7 +415,7 @@ def _signatures(leaves: list[Any]) -> list[Any]:
 
 
 def _form_of(key: Any) -> list[Any]:
-    """What a key has but for the sizes of tensors."""
+    """The parts of a key, without the sizes of tensors."""
     return [
         (len(part.shape), *part[2:]) if isinstance(part, _TensorSignature) else part for part in key
     ]
@@ -441,7 +441,7 @@ class Identity:
 
 
 class _TensorSignature(NamedTuple):
-    """What a program holds for of a tensor."""
+    """The properties of a tensor that a program holds for."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
