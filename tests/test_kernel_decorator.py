@@ -26,6 +26,7 @@ KERNELS = [each for module in MODULES for each in kernels_of(module.__name__).va
 #: Kernels of each module, so that none is lost.
 COUNTS = {
     "attention.blocks": 4, "convolution.product": 4, "convolution.weights": 4,
+    "distances.pairs": 4,
     "generated.activation": 3, "generated.arithmetic": 4, "generated.bounds": 2,
     "generated.exponential": 1, "generated.reduction": 1, "indexing.bags": 4,
     "indexing.planes": 20, "indexing.reads": 8, "indexing.writes": 80,
@@ -35,7 +36,7 @@ COUNTS = {
     "losses.checks": 10, "losses.ctc_loss": 8,
     "losses.nll_loss": 16, "matmul.division": 1, "matmul.pairs": 3, "matmul.product": 6,
     "order.rows": 46, "pointwise.rows": 2, "pooling.windows": 20, "random.mt19937": 17,
-    "recurrent.steps": 8, "reduction.shared_sum": 2, "special.gamma": 4,
+    "recurrent.steps": 8, "reduction.shared_sum": 2, "special.gamma": 4, "special.polynomials": 2,
     "sparse.product": 8, "spectra.lines": 6,
 }  # fmt: skip
 

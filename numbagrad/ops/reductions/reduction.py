@@ -8,7 +8,6 @@ are in ``extremum.py``, norms and moments in ``statistics.py``.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -101,7 +100,11 @@ def mask_of(dim: Any, rank: int) -> int:
 
 def count_of(shape: tuple[int, ...], mask: int) -> int:
     """Number of elements that are reduced to one."""
-    return math.prod([size for d, size in enumerate(shape) if (mask >> d) & 1])
+    count = 1
+    for d, size in enumerate(shape):
+        if (mask >> d) & 1:
+            count *= size
+    return count
 
 
 def with_dims(reduced: Tensor, shape: tuple[int, ...], mask: int) -> Tensor:

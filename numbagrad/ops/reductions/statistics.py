@@ -87,9 +87,8 @@ _std_program = ReductionProgram(
 
 def _moment(program: ReductionProgram, array: Array, mask: int, keepdim: bool, p: float) -> Array:
     if array.dtype.kind == "c":
-        real, imaginary = [
-            _moment(_var_program, x, mask, keepdim, p) for x in (array.real, array.imag)
-        ]
+        real = _moment(_var_program, array.real, mask, keepdim, p)
+        imaginary = _moment(_var_program, array.imag, mask, keepdim, p)
         if foreign(array) is not None:
             sums = pointwise("add")(new_tensor(real), new_tensor(imaginary))
             there: Array = (pointwise("sqrt")(sums) if program is _std_program else sums)._array
