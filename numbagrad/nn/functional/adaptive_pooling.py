@@ -15,6 +15,7 @@ import numpy as np
 from ...dispatch.policies import autocasts
 from ...executor.families import interpolation as resampling
 from ...executor.families import pooling as executor
+from ...executor.memory.arrays import filled_like
 from ...half_precision import converted
 from ...ops.operators.tensor_operator import TensorOperator
 from ...tensor import Tensor
@@ -100,6 +101,8 @@ def _bands_of_parts(size: int, count: int, kind: Any, adjoint: bool) -> resampli
 
 def _means(array: Array, counts: tuple[int, ...], adjoint: bool) -> Array:
     """Means of ``counts`` parts of the dimensions from the third on, or the adjoint from these."""
+    if 0 in counts or 0 in array.shape[2:]:  # of no parts
+        return filled_like(array, (*array.shape[:2], *counts), array.dtype, 0)
     for dim in reversed(range(2, array.ndim)):
         size, count = array.shape[dim], counts[dim - 2]
         bands = _bands_of_parts(*(count, size) if adjoint else (size, count), array.dtype, adjoint)
