@@ -300,10 +300,22 @@ def wrong_calls(call: Call) -> Iterator[WrongCall]:
         yield WrongCall(replace(call, arguments=call.arguments[:-1]), "one fewer")
         more = (*call.arguments, Something())
         yield WrongCall(replace(call, arguments=more), "one more")
+    if not call.path.startswith("Tensor."):
+        yield from _numbers_alone(call)
+        for count in range(1, len(call.arguments) - 1):
+            yield WrongCall(Call(call.path, call.arguments[:count], (), call.constructor), "fewer")
     yield WrongCall(call.replaced("unknown", 1), "unknown keyword")
     if not repeats and "out" not in dict(call.keywords) and "." not in call.path:
         for what, value in wrong_outputs():
             yield WrongCall(call.replaced("out", value), f"out: {what}")
+
+
+def _numbers_alone(call: Call) -> Iterator[WrongCall]:
+    """The call with numbers for all of its tensors, and of a number and nothing else."""
+    for what, value in (("ints alone", 2), ("floats alone", 1.5)):
+        numbers = tuple([value if isinstance(x, Tensor) else x for x in call.arguments])
+        yield WrongCall(replace(call, arguments=numbers), what)
+        yield WrongCall(Call(call.path, (value,), (), call.constructor), what)
 
 
 @functools.cache

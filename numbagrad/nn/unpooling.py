@@ -96,6 +96,11 @@ class _FractionalMaxPool(Module):
         super().__init__()
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                f"{type(self).__name__} requires specifying either an output size, or a pooling "
+                "ratio"
+            )
         self.kernel_size = per_dimension(kernel_size, self.rank, "kernel_size")
         if min(self.kernel_size) <= 0:
             raise ValueError(
@@ -110,11 +115,6 @@ class _FractionalMaxPool(Module):
         if output_ratio is not None:
             ratios = (output_ratio,) * self.rank
             self.output_ratio = ratios if isinstance(output_ratio, float) else tuple(output_ratio)
-        if output_size is None and output_ratio is None:
-            raise ValueError(
-                f"{type(self).__name__} requires specifying either an output size, or a pooling "
-                "ratio"
-            )
         if self.output_ratio is not None and not all(0 < x < 1 for x in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 

@@ -59,6 +59,26 @@ def test_a_view_of_another_dtype_is_written(kind):
     same(*both(run))
 
 
+def test_a_view_of_another_dtype_that_is_transposed_in_place():
+    """torch transposes the gradient once too often, which its own test calls unexpected.
+
+    ``test_autograd_inplace_views_cross_dtype`` there asks for it; here both ways agree.
+    """
+
+    def run(lib, in_place):
+        leaf = lib.view_as_complex(lib.arange(18.0).reshape(3, 3, 2)).clone().requires_grad_()
+        view = lib.view_as_real(leaf.clone())
+        view = view.transpose_(0, 1) if in_place else view.transpose(0, 1)
+        view += 1
+        view.backward(lib.arange(18.0).reshape(3, 3, 2))
+        return leaf.grad.tolist()
+
+    right = same(*both(lambda lib: run(lib, False)))
+    found, theirs = both(lambda lib: run(lib, True))
+    assert found == right
+    assert theirs == [list(row) for row in zip(*right, strict=True)]
+
+
 @pytest.mark.parametrize("requires_grad", [False, True])
 @pytest.mark.parametrize("mode", ["view there", "write there", "view and write there", "none"])
 def test_views_of_ordinary_tensors_in_ordinary_mode(requires_grad, mode):

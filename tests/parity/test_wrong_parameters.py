@@ -1,4 +1,4 @@
-"""Distributions, schedulers and windows raise what torch raises for parameters that do not fit."""
+"""Distributions, schedulers, windows and `where` raise what torch raises for wrong parameters."""
 
 from __future__ import annotations
 
@@ -49,6 +49,9 @@ CALLS = {
             ("Multinomial", (1, [-0.5, 1.5])),
         )
     },
+    "where with None alone": lambda t: t.where(t.ones(2) > 0, None),
+    "where with a number alone": lambda t: t.where(t.ones(2), 1),
+    "where of floats and text": lambda t: t.where(t.ones(2), t.ones(2), "x"),
     "CatTransform": lambda t: t.distributions.transforms.CatTransform("x"),
     "StackTransform": lambda t: t.distributions.transforms.StackTransform([1]),
     "MultiplicativeLR": lambda t: t.optim.lr_scheduler.MultiplicativeLR(sgd(t), 0.5),

@@ -9,7 +9,7 @@ from ...dtype import finfo, uint8
 from ...number_range import checked_number
 from ...tensor import Tensor
 from ...warn_once import warn_once
-from ..arguments.kinds import Real
+from ..arguments.kinds import NOT_GIVEN, Real
 from ..arguments.requirements import require_tensor, require_tensor_or_number
 from ..conversion.dtypes import as_element
 from ..methods.registry import method
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+def where(condition: Tensor, input: Any = NOT_GIVEN, other: Any = NOT_GIVEN) -> Any:
     """``input`` where the condition holds, else ``other``; with one argument, ``nonzero``.
 
     >>> x = torch.tensor([1.0, -2.0, 3.0])
@@ -31,9 +31,13 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     tensor([1., 0., 3.])
     """
     require_tensor("where", condition, "condition")
-    if input is None and other is None:
+    if other is NOT_GIVEN:
+        if input is not NOT_GIVEN:
+            raise TypeError("where() takes 1 or 3 arguments, but 2 were given")
         return condition.nonzero(as_tuple=True)
     if condition._array.dtype.kind != "b" and condition.dtype is not uint8:
+        require_tensor_or_number("where", input, "input", 2)
+        require_tensor_or_number("where", other, "other", 3)
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{condition.dtype}"
@@ -85,6 +89,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Choice:
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
     suffix = "_tensor" if tensors else ""
     if min is None and max is None:
+        require_tensor("clamp", input)
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     grad_fn = "ClampBackward0" if tensors else "ClampBackward1"
     if max is None:

@@ -221,7 +221,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     >>> torch.einsum("bij,bjk->bik", a, b).shape
     torch.Size([5, 2, 4])
     """
-    if not isinstance(equation, str):
+    if operands and not isinstance(equation, str):
         equation, operands = _as_letters((equation, *operands))
     operands = tuple(tensors_of("einsum", operands, 2))
     if not operands:

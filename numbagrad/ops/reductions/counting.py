@@ -15,7 +15,7 @@ from ...dtype import from_numpy as dtype_of
 from ...dtype import scalar_type_name
 from ...number_range import check_bits, wrapped_number
 from ...tensor import Tensor, new_tensor
-from ..arguments.requirements import require_real, require_tensor_or_number
+from ..arguments.requirements import require_real, require_tensor, require_tensor_or_number
 from ..methods.registry import method
 from ..operators.array_function import array_function
 from ..operators.forward_only import forward_only
@@ -127,10 +127,12 @@ def interval(low: float, high: float) -> tuple[float, float]:
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
-    """Whether each element is among the test elements; either may be a number."""
+    """Whether each element is among the test elements; one of both may be a number."""
     for position, values in enumerate((elements, test_elements), 1):
         name = ("elements", "test_elements")[position - 1]
         require_tensor_or_number("isin", values, name, position)
+    if not isinstance(elements, Tensor):
+        require_tensor("isin", test_elements, "test_elements", 2)
     own, others = [x._array if isinstance(x, Tensor) else x for x in (elements, test_elements)]
     for values in (own, others):
         kind = values.dtype if is_array(values) else np.asarray(values).dtype
