@@ -111,6 +111,15 @@ def test_files_and_pickles(tmp_path):
     assert torch.load(path, map_location="meta").is_meta
 
 
+def test_pickles_of_parameters_keep_class_and_attributes():
+    for values in (torch.empty(3, device="meta"), torch.empty(2, 3, device="meta").t()):
+        made = nn.Parameter(values)
+        made.rank = 2
+        again = pickle.loads(pickle.dumps(made))
+        assert again.is_meta and type(again) is nn.Parameter and again.requires_grad
+        assert again.rank == 2 and again.shape == values.shape
+
+
 def test_devices_do_not_mix():
     with pytest.raises(RuntimeError, match="found at least two devices, meta and cpu"):
         torch.empty(2, device="meta") + torch.ones(2)

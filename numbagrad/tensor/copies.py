@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -91,14 +91,20 @@ def _duplicate(tensor: Tensor, memo: dict[int, Any]) -> tuple[Array, Array | Non
     return np.ndarray(array.shape, array.dtype, elements, offset, array.strides), copied
 
 
+#: A class in a pickle: None is Tensor, and a tuple the module and the name of one.
+_Named: TypeAlias = "type[Tensor] | tuple[str, str] | None"
+
+
 def reduced(tensor: Tensor) -> tuple[Any, ...]:
     """The result of ``__reduce_ex__``, for pickle."""
     capture.refuse("a pickle of a tensor")
     if (where := foreign(tensor._array)) is not None:
+        own = _named_in_pickles(type(tensor)), _attributes(tensor)
         if not where.has_elements:
             form = tuple(tensor.shape), tensor._array.strides, tensor.dtype
-            return _unpickled_form, (where.device_type, *form, tensor._requires_grad)
-        return _unpickled_there, (where.device_type, where.index_of(tensor._array), tensor.cpu())
+            return _unpickled_form, (where.device_type, *form, tensor._requires_grad, *own)
+        position = where.device_type, where.index_of(tensor._array)
+        return _unpickled_there, (*position, tensor.cpu(), *own)
     array = half.converted(tensor._elements("values_of"), tensor._array.dtype)
     return unpickled, (
         _named_in_pickles(type(tensor)),
@@ -110,22 +116,35 @@ def reduced(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def _unpickled_form(
-    kind: str, shape: tuple[int, ...], strides: tuple[int, ...], dtype: DType, requires_grad: bool
+    kind: str,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: DType,
+    requires_grad: bool,
+    cls: _Named = None,  # which pickles of earlier releases lack, and the attributes
+    attributes: dict[str, Any] | None = None,
 ) -> Tensor:
     """A tensor of a device whose tensors have no elements; strides in bytes."""
     where: Any = backend_for(kind)
     made = where.allocate(shape, strides, dtype.numpy)
-    return rebuilt(tensor_interface.Tensor, made, new_version_cell(), requires_grad, {})
+    return rebuilt(_class_of(cls), made, new_version_cell(), requires_grad, attributes or {})
 
 
-def _unpickled_there(kind: str, index: int | None, tensor: Tensor) -> Tensor:
+def _unpickled_there(
+    kind: str,
+    index: int | None,
+    tensor: Tensor,
+    cls: _Named = None,
+    attributes: dict[str, Any] | None = None,
+) -> Tensor:
     """A tensor unpickled on another device: a leaf there.
 
     Raises:
         AssertionError, RuntimeError: if there is no such device.
     """
     moved = tensor.detach().to(kind if index is None else f"{kind}:{index}")
-    return moved.requires_grad_(tensor.requires_grad)
+    cell = new_version_cell()
+    return rebuilt(_class_of(cls), moved._array, cell, tensor.requires_grad, attributes or {})
 
 
 def leaf_of_class(cls: type[Tensor], source: Tensor, requires_grad: bool) -> Any:
@@ -176,7 +195,7 @@ def _copied_there(array: Any) -> Any:
     return convert(array, array.dtype)
 
 
-def _named_in_pickles(kind: type[Tensor]) -> type[Tensor] | tuple[str, str] | None:
+def _named_in_pickles(kind: type[Tensor]) -> _Named:
     """The class, or None for Tensor itself; where it has torch's module for a while, its own."""
     if kind is tensor_interface.Tensor:
         return None
@@ -184,8 +203,16 @@ def _named_in_pickles(kind: type[Tensor]) -> type[Tensor] | tuple[str, str] | No
     return kind if own == kind.__module__ else (own, kind.__qualname__)
 
 
+def _class_of(named: _Named) -> type[Tensor]:
+    """The class that ``_named_in_pickles`` has given this name."""
+    if isinstance(named, tuple):
+        found: type[Tensor] = getattr(importlib.import_module(named[0]), named[1])
+        return found
+    return named or tensor_interface.Tensor
+
+
 def unpickled(
-    cls: type[Tensor] | tuple[str, str] | None,
+    cls: _Named,
     array: Array,
     order: tuple[int, ...],
     requires_grad: bool,
@@ -197,10 +224,7 @@ def unpickled(
     memory = dense.reshape([array.shape[axis] for axis in order]).transpose(positions)
     if memory.dtype.kind == "V":
         memory = memory.view(bfloat16.numpy)  # the one object that kernels know it by
-    kind: Any = cls or tensor_interface.Tensor
-    if isinstance(cls, tuple):
-        kind = getattr(importlib.import_module(cls[0]), cls[1])
-    return rebuilt(kind, memory, new_version_cell(), requires_grad, attributes)
+    return rebuilt(_class_of(cls), memory, new_version_cell(), requires_grad, attributes)
 
 
 #: Pickles of all versions know it by this name.
