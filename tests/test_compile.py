@@ -174,6 +174,12 @@ def test_sizes_that_do_not_return_are_not_compiled():
         for size in range(1, 21):
             step(torch.ones(size, 4))
     assert len(programs(step)) == 21 * NATIVE
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for size in range(100, 300):
+            step(torch.ones(size, 4))
+    assert len(programs(step)) == 21 * NATIVE
+    assert ["sizes that came once" in str(each.message) for each in caught] == [True] * NATIVE
 
 
 def test_a_flag_that_changes_is_seen():

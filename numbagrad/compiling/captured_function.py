@@ -122,6 +122,8 @@ class CapturedFunction:
         self._states = States()
         #: Signatures that came once and are compiled if they come again.
         self._seen: set[Any] = set()
+        #: Whether it was said that there are many of these.
+        self._said_seen = False
         #: The places of numbers among the arguments whose values calls looked at.
         self._looked_at: dict[Any, set[int]] = {}
         #: Whether a call was seen to record a walk of a graph, to differentiate its gradients.
@@ -294,6 +296,12 @@ class CapturedFunction:
         if len(self._seen) == _MOST_SEEN:
             self._seen.clear()
         self._seen.add(key)
+        if len(self._seen) == MANY_SIGNATURES and not self._said_seen:
+            self._said_seen = True
+            warn(
+                f"compile: {self._name} was called with {MANY_SIGNATURES} sizes that came once. "
+                "Such calls run uncompiled; inputs of a few sizes, padded if need be, are compiled."
+            )
         return False
 
     def _awaits(self, key: Any) -> bool:
