@@ -31,6 +31,8 @@ from numbagrad.executor.mode import NATIVE
 
 #: Scripts whose steps run uncompiled: the loss of a closure is read as a number there.
 EAGER = {"optimizers-lbfgs_inside"}
+#: How a refusal begins that rounding may cause, which is that of a CPU's vectors.
+ROUNDING = "a difference between the program and the call"
 
 
 def trained(name, compile):
@@ -58,7 +60,8 @@ def test_compiled_scripts_train_as_eager_ones(name):
     found = trained(name, compiling)
     compare(found, expected, name, rtol=2e-3, atol=2e-5)
     if NATIVE:  # else compile() runs functions as they are
-        assert (compiling.how == "eager") == (name in EAGER), compiling.reasons
+        refused = [each for each in compiling.reasons if not each.startswith(ROUNDING)]
+        assert (compiling.how == "eager" and bool(refused)) == (name in EAGER), compiling.reasons
 
 
 def table():
