@@ -13,6 +13,7 @@ import functools
 import sys
 import threading
 import types
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -120,6 +121,8 @@ class CapturedFunction:
         #: By signature the kernels that other processes compile; until then calls run uncompiled.
         self._awaited: dict[Any, frozenset[str]] = {}
         self._states = States()
+        #: How many signatures have programs, by what they have but for sizes.
+        self._forms: Counter[Any] = Counter()
         #: Signatures that came once and are compiled if they come again.
         self._seen: set[Any] = set()
         #: Whether it was said that there are many of these.
@@ -285,10 +288,7 @@ class CapturedFunction:
 
     def _returns(self, key: Any) -> bool:
         """Whether a new signature came before, or need not have, as few differ from it in sizes."""
-        if len(self._programs) < SIZES_AT_ONCE:
-            return True
-        form = _form_of(key)
-        if sum([_form_of(each) == form for each in self._programs]) < SIZES_AT_ONCE:
+        if self._forms[_form_of(key)] < SIZES_AT_ONCE:
             return True
         if key in self._seen:
             self._seen.remove(key)
@@ -353,6 +353,8 @@ class CapturedFunction:
             self._given_up, self._reason = True, "too few operators to be worth a program"
             return result
         if captured is not None:
+            if key not in self._programs:
+                self._forms[_form_of(key)] += 1
             programs = self._programs.setdefault(key, [])
             programs.append(captured)
             self._looked_at.setdefault(key, set()).update(captured.numbers.inputs.pinned)
@@ -422,11 +424,14 @@ def _signatures(leaves: list[Any]) -> list[Any]:
     return found
 
 
-def _form_of(key: Any) -> list[Any]:
+def _form_of(key: Any) -> tuple[Any, ...]:
     """The parts of a key, without the sizes of tensors."""
-    return [
-        (len(part.shape), *part[2:]) if isinstance(part, _TensorSignature) else part for part in key
-    ]
+    return tuple(
+        [
+            (len(part.shape), *part[2:]) if isinstance(part, _TensorSignature) else part
+            for part in key
+        ]
+    )
 
 
 #: Types of which equal values are the same.

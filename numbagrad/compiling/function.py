@@ -20,7 +20,8 @@ _OWN_ATTRIBUTES = frozenset(
     (
         "_function", "_fullgraph", "_broken", "_programs", "_latest", "_quick", "_direct",
         "_looked_at", "_useless", "_awaited", "_given_up", "_reason", "_lock", "_states",
-        "_records_walks", "_seen", "_said_seen",
+        "_records_walks", "_forms", "_seen",
+        "_said_seen",
     )
 )  # fmt: skip
 
