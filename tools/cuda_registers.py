@@ -250,7 +250,7 @@ def products() -> None:
 
 
 def windows() -> None:
-    """A convolution and its two gradients in squares of every size, and poolings."""
+    """A convolution and its two gradients in squares of every size, poolings and resampling."""
     functional = torch.nn.functional
     for batch, channels, side in ((2, 4, 30), (9, 4, 30), (20, 4, 30), (1, 1000, 6), (1, 2000, 6)):
         x = torch.zeros(batch, channels, side, side, device="cuda", requires_grad=True)
@@ -259,6 +259,10 @@ def windows() -> None:
     x = torch.zeros(2, 4, 30, 30, device="cuda", requires_grad=True)
     for pool in (functional.max_pool2d, functional.avg_pool2d):
         pool(x, 3, 2, 1).sum().backward()
+    for dtype in (torch.float32, torch.float64):
+        x = torch.zeros(2, 4, 30, 30, device="cuda", dtype=dtype, requires_grad=True)
+        functional.interpolate(x, size=(7, 40), mode="bilinear").sum().backward()
+        functional.adaptive_avg_pool2d(x, (7, 9)).sum().backward()
 
 
 def attention() -> None:
